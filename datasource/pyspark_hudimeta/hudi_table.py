@@ -309,7 +309,7 @@ class HudiTable(RowVerbs, ServiceVerbs):
         from pyspark_hudimeta.routed.merge import merge_frame
 
         self._look_again()
-        return merge_frame(self._spark, self.path, self._options, source, on, (target_alias, source_alias))
+        return merge_frame(self._spark, self.path, self._given, source, on, (target_alias, source_alias))
 
     def alter(
         self,
@@ -334,7 +334,7 @@ class HudiTable(RowVerbs, ServiceVerbs):
         from pyspark_hudimeta.routed.write import change_frame
 
         self._look_again()
-        return change_frame(self._spark, self.path, self._options, RowChange(assignments), where)
+        return change_frame(self._spark, self.path, self._given, RowChange(assignments), where)
 
     def _look_again(self) -> None:
         """Whoever asks after a write must not be shown what the table was when it was opened."""
@@ -348,7 +348,7 @@ class HudiTable(RowVerbs, ServiceVerbs):
         from pyspark_hudimeta.routed.write import write_frame
 
         self._look_again()
-        return write_frame(self._spark, self.path, self._options, operation, data)
+        return write_frame(self._spark, self.path, self._given, operation, data)
 
 
 def _newest(snapshot: Snapshot) -> str | None:

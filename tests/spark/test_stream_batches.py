@@ -77,11 +77,16 @@ def test_a_repeated_batch_that_inserts_does_not_double(attached: SparkSession, t
 
 
 @pytest.mark.rotation(2)
-def test_statements_of_a_batch_are_understood(attached: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["statement", "HudiTable"])
+def test_a_repeated_batch_that_merges_does_not_add_twice(attached: SparkSession, tmp_path: Path, by: str) -> None:
     create(tmp_path / "t")
     attached.sql(f"create table streamed using hudimeta location '{tmp_path / 't'}'")
 
     def merge(rows: DataFrame, number: int) -> None:
+        if by == "HudiTable":
+            merging = HudiTable(rows.sparkSession, str(tmp_path / "t")).merge(rows, on="id", source_alias="s", target_alias="t")
+            merging.when_matched_update({"x": "t.x + s.x"}).when_not_matched_insert().execute()
+            return
         rows.createOrReplaceTempView("fresh")
         rows.sparkSession.sql(
             "merge into streamed t using fresh s on t.id = s.id when matched then update set x = t.x + s.x "

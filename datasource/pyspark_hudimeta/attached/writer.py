@@ -214,7 +214,8 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
             raise TableError(f"there is a table at {location!r} already", hint)
         if self._partitions:
             lower |= partitioned(lower, self._partitions, found)
-        report = save_frame(self._df.sparkSession, location, lower, self._df, overwrite=_MODES.get(mode, False))
+        options = OPTIONS.read(writer_options(lower))
+        report = save_frame(self._df.sparkSession, location, options, self._df, overwrite=_MODES.get(mode, False))
         LOG.info("%s", report)
         return report is not None
 

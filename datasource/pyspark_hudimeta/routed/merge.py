@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.commit.report import CommitReport
-from hudimeta.config import OPTIONS
+from hudimeta.config import Options
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
 from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.routed.sources import MergedRows
 from pyspark_hudimeta.routed.executors import SparkExecutors
+from pyspark_hudimeta.routed.stream_batch import of_its_batch
 from pyspark_hudimeta.routed.write import data_schema, run_routed, session_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class FrameMerge(MergeBuilder):
 def merge_frame(
     spark: SparkSession,
     location: str,
-    given: Mapping[str, Any],
+    options: Options,
     source: DataFrame,
     on: str | Sequence[str] | Mapping[str, str],
     aliases: tuple[str, str],
@@ -45,7 +46,7 @@ def merge_frame(
     Args:
         spark: The session.
         location: The table's absolute path or URI.
-        given: Options of the write.
+        options: Of the write.
         source: Rows to merge.
         on: See `hudimeta.Table.merge`.
         aliases: Names of the table and of the source in expressions.
@@ -53,9 +54,8 @@ def merge_frame(
     schema = data_schema(source)
 
     def start(plan: MergePlan) -> CommitReport:
-        options = OPTIONS.read(given)
-        executors = SparkExecutors(spark, source, schema, options)
-        return run_routed(session_of(spark, location, options), MergedRows(plan, schema), executors)
+        session = session_of(spark, location, of_its_batch(spark, location, options))
+        return run_routed(session, MergedRows(plan, schema), SparkExecutors(spark, source, schema, session.options))
 
     return FrameMerge(schema.empty_table(), on, *aliases, _never, start=start)
 

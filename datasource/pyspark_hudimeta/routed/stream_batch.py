@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
-from hudimeta.config import OPTIONS
+from hudimeta.config import Options
 from hudimeta.config.options import STREAM_BATCH, STREAM_IDENTIFIER
 from pyspark_hudimeta.plain.stream_writer import QUERY
 
@@ -68,19 +67,18 @@ def _run(
         release()
 
 
-def of_its_batch(spark: SparkSession, location: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def of_its_batch(spark: SparkSession, location: str, options: Options) -> Options:
     """The options of a write, with the batch of a stream that it belongs to; as they are where it belongs to none.
 
     Args:
         spark: The session that writes.
         location: Of the table.
-        given: Options of the write; what they say of a batch counts.
+        options: Of the write; what they say of a batch counts.
     """
     batch = _running.get(spark)
-    options = OPTIONS.read(given)
     if batch is None or options.is_set(STREAM_BATCH):
-        return given
+        return options
     turn = batch.writes[location]
     batch.writes[location] += 1
     stream = options.get(STREAM_IDENTIFIER) if options.is_set(STREAM_IDENTIFIER) else batch.query
-    return {**given, STREAM_IDENTIFIER.key: f"{stream}/{turn}" if turn else stream, STREAM_BATCH.key: str(batch.number)}
+    return options.having({STREAM_IDENTIFIER.key: f"{stream}/{turn}" if turn else stream, STREAM_BATCH.key: str(batch.number)})

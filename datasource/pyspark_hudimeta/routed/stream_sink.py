@@ -13,7 +13,7 @@ from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from pyspark_hudimeta.plain.stream_writer import stream_options
 from pyspark_hudimeta.plain.target import stream_target
-from pyspark_hudimeta.plain.writer import LOG
+from pyspark_hudimeta.plain.writer import LOG, writer_options
 from pyspark_hudimeta.routed.stream_batch import AttachedStreamWriter
 from pyspark_hudimeta.routed.write import save_frame
 
@@ -124,10 +124,10 @@ class RoutedStreamWriter(AttachedStreamWriter):
 
     def _streamed(self, location: str, told: Mapping[str, str]) -> StreamingQuery:
         self._check()
-        given, overwrite = self._options(told), self._mode == _COMPLETE
+        options, overwrite = OPTIONS.read(writer_options(stream_options(told))), self._mode == _COMPLETE
 
         def save(rows: DataFrame, number: int) -> None:
-            LOG.info("%s", save_frame(rows.sparkSession, location, given, rows, overwrite=overwrite))
+            LOG.info("%s", save_frame(rows.sparkSession, location, options, rows, overwrite=overwrite))
 
         self.foreachBatch(save)
         return super().start()
@@ -141,10 +141,6 @@ class RoutedStreamWriter(AttachedStreamWriter):
         operation = OPTIONS.read(stream_options(self._told)).get(OPERATION)
         if operation == "delete_partition":
             raise UnsupportedFeature("delete_partition in writeStream", "Call it in foreachBatch.")
-
-    @staticmethod
-    def _options(told: Mapping[str, str]) -> dict[str, str]:
-        return {key: value for key, value in stream_options(told).items() if key.lower() != "path"}
 
     def _take(
         self, format: str | None, mode: str | None, partitions: Any, name: str | None, options: Mapping[str, Any]

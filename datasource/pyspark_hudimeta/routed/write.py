@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hudimeta.api.plain_write import operation_of
 from hudimeta.api.verbs import run_write
 from hudimeta.commit.session import WriteSession
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import Options
 from hudimeta.config.options import INSERT_DROP_DUPLICATES
 from hudimeta.observability import metered
 from hudimeta.storage import CountingStorage, open_storage
@@ -19,7 +19,6 @@ from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.routed.sources import ComputedRows, FoundRows, GivenRows, RowSource
 from hudimeta.write.row_changes import RowChange
 from pyspark_hudimeta.arrow_types import written_schema
-from pyspark_hudimeta.plain.writer import writer_options
 from pyspark_hudimeta.routed.executors import SparkExecutors
 from pyspark_hudimeta.routed.stream_batch import of_its_batch
 from pyspark_hudimeta.spark_engine import SparkEngine
@@ -34,22 +33,20 @@ if TYPE_CHECKING:
 __all__ = ["change_frame", "compute_frame", "data_schema", "run_routed", "save_frame", "session_of", "write_frame"]
 
 
-def write_frame(
-    spark: SparkSession, location: str, given: Mapping[str, Any], operation: Operation, rows: DataFrame
-) -> CommitReport:
+def write_frame(spark: SparkSession, location: str, options: Options, operation: Operation, rows: DataFrame) -> CommitReport:
     """Write a DataFrame to a table that is there.
 
     Args:
         spark: The session of the DataFrame.
         location: The table's absolute path or URI.
-        given: Options of the write.
+        options: Of the write.
         operation: One of `hudimeta.write.routed.driver.ROUTED`.
         rows: Data; its `_hoodie_*` columns are ignored.
 
     Raises:
         HudiError: The write was not published.
     """
-    options = OPTIONS.read(of_its_batch(spark, location, given))
+    options = of_its_batch(spark, location, options)
     if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
         operation = Operation.INSERT
     session = session_of(spark, location, options)
@@ -57,14 +54,14 @@ def write_frame(
 
 
 def save_frame(
-    spark: SparkSession, location: str, given: Mapping[str, str], rows: DataFrame, *, overwrite: bool
+    spark: SparkSession, location: str, options: Options, rows: DataFrame, *, overwrite: bool
 ) -> CommitReport | None:
     """Write a DataFrame as `df.write.save` does: options say what is done, and a table that is not there is created.
 
     Args:
         spark: The session of the DataFrame.
         location: The table's absolute path or URI.
-        given: Options of the write.
+        options: Of the write, see `writer_options`.
         rows: Data; its `_hoodie_*` columns are ignored.
         overwrite: The save mode, else it is append.
 
@@ -74,32 +71,30 @@ def save_frame(
     Raises:
         HudiError: The write was not published.
     """
-    operation = operation_of(OPTIONS.read(writer_options(given)), overwrite)
+    operation = operation_of(options, overwrite)
     if operation not in ROUTED:
         return None
-    options = OPTIONS.read(of_its_batch(spark, location, writer_options(given)))
+    options = of_its_batch(spark, location, options)
     storage = metered(CountingStorage(open_storage(location, options.texts)), options)
     session = open_or_create(storage, options, data_schema(rows), operation)
     session.engine = SparkEngine(spark)
     return _written(spark, session, operation, rows)
 
 
-def change_frame(
-    spark: SparkSession, location: str, given: Mapping[str, Any], change: RowChange, where: Where | None
-) -> CommitReport:
+def change_frame(spark: SparkSession, location: str, options: Options, change: RowChange, where: Where | None) -> CommitReport:
     """Change or delete rows of a table by a predicate; tasks read them.
 
     Args:
         spark: The session in which tasks run.
         location: The table's absolute path or URI.
-        given: Options of the write.
+        options: Of the write.
         change: What becomes of the rows.
         where: Which rows; all when None. Texts of times without a zone are in the session's.
 
     Raises:
         HudiError: The write was not published.
     """
-    options = OPTIONS.read(of_its_batch(spark, location, given))
+    options = of_its_batch(spark, location, options)
     session = session_of(spark, location, options)
     rows = FoundRows(change, where, str(spark.conf.get("spark.sql.session.timeZone")))
     return run_routed(session, rows, SparkExecutors(spark, options=options))
@@ -108,7 +103,7 @@ def change_frame(
 def compute_frame(
     spark: SparkSession,
     location: str,
-    given: Mapping[str, Any],
+    options: Options,
     operation: Operation,
     compute: Callable[[str | None, pa.Schema], DataFrame],
 ) -> CommitReport:
@@ -117,7 +112,7 @@ def compute_frame(
     Args:
         spark: The session in which tasks run.
         location: The table's absolute path or URI.
-        given: Options of the write.
+        options: Of the write.
         operation: UPSERT, or DELETE for deletes alone.
         compute: Makes the changes; what it is given and which columns they have stands at
             `hudimeta.write.routed.computed.Compute`.
@@ -125,7 +120,7 @@ def compute_frame(
     Raises:
         HudiError, AnalysisException: The write was not published.
     """
-    options = OPTIONS.read(of_its_batch(spark, location, given))
+    options = of_its_batch(spark, location, options)
     session = session_of(spark, location, options)
     executors = SparkExecutors(spark, options=options)
 

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
 from hudimeta.sql import AlterTable, Delete, MergeAction, MergeClause, MergeRows, MergeStatement, Update, is_default, quoted
@@ -191,7 +192,7 @@ class Change:
     def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> CommitReport:
         """Write the changes that `make` finds for a moment and columns."""
         with self.stack:
-            return compute_frame(self.session.spark, self.entry.location, self.options, operation, make)
+            return compute_frame(self.session.spark, self.entry.location, OPTIONS.read(self.options), operation, make)
 
     def rows(self, moment: str | None) -> DataFrame:
         """The table at a moment, with meta columns."""
