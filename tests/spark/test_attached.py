@@ -256,8 +256,9 @@ def test_a_load_opens_the_table_without_the_python_source(
     assert ids(old) == list(range(10))
     assert ids(few) == [9, 11]
     assert old.columns == few.columns == table.schema.names
-    before_detaching = attached.read.format("hudimeta")
+    before_detaching, run = attached.read.format("hudimeta"), attached.sql
     pyspark_hudimeta.detach(attached)
+    assert run("SELECT 1 AS one").collect() == [(1,)]
     assert PYTHON_SCAN in plan(before_detaching.load(str(tmp_path / "t")))
 
 

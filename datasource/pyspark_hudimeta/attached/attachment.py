@@ -225,7 +225,8 @@ def _misfit(leaf: Leaf, snapshot: Snapshot) -> str:
 def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
     """A session class whose DataFrames read hudimeta tables natively."""
 
-    class AttachedSession(kind):  # type: ignore[misc]  # Spark's own classes are not typed here
+    # Spark's own classes are not typed here. A method may be kept from before `detach`, when `super()` no longer fits.
+    class AttachedSession(kind):  # type: ignore[misc]
         is_attached = True
 
         @property
@@ -242,10 +243,10 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
                 done = attachment.changed(self, sqlQuery, args, kwargs)
                 if done is not None:
                     return done
-            return _attached(self, super().sql(sqlQuery, args, **kwargs))
+            return _attached(self, kind.sql(self, sqlQuery, args, **kwargs))
 
         def table(self, *args: Any, **kwargs: Any) -> DataFrame:
-            return _attached(self, super().table(*args, **kwargs))
+            return _attached(self, kind.table(self, *args, **kwargs))
 
         def newSession(self) -> SparkSession:  # noqa: N802 - Spark's name
             made: SparkSession = kind(self._sc, self._jsparkSession.newSession())
