@@ -33,7 +33,7 @@ _FORMAT = "hudimeta"
 
 
 class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """Spark's writer, which also remembers what it was told.
+    """Spark's writer, which also remembers what it was given.
 
     Args:
         frame: The rows.
@@ -45,7 +45,7 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
         super().__init__(frame, table)
         self._table, self._session = table, session
         self._provider = ""
-        self._told: dict[str, str] = {}
+        self._given: dict[str, str] = {}
         self._partitions: tuple[str, ...] = ()
         self._clustered = False
 
@@ -82,24 +82,24 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
 
     def append(self) -> None:
         """As Spark's; rows for a table of ours are routed."""
-        if not (self._is_routed() and append_to(self._session, self._table, self._df, self._told)):
+        if not (self._is_routed() and append_to(self._session, self._table, self._df, self._given)):
             super().append()
 
     def overwritePartitions(self) -> None:  # noqa: N802 - Spark's name
         """As Spark's; rows for a table of ours are routed."""
-        if not (self._is_routed() and overwrite_partitions(self._session, self._table, self._df, self._told)):
+        if not (self._is_routed() and overwrite_partitions(self._session, self._table, self._df, self._given)):
             super().overwritePartitions()
 
     def overwrite(self, condition: Column) -> None:
         """As Spark's; rows of a table of ours that the condition is true of give way, as by INSERT … REPLACE WHERE."""
-        if not (self._is_routed() and overwrite_where(self._session, self._table, self._df, self._told, condition)):
+        if not (self._is_routed() and overwrite_where(self._session, self._table, self._df, self._given, condition)):
             super().overwrite(condition)
 
     def create(self) -> None:
         """As Spark's; a table of ours is made as CREATE TABLE … AS SELECT makes it."""
         made = False
         if self._provider == _FORMAT and not self._clustered and self._is_routed():
-            made = save_as_table(self._session, self._table, self._df, self._told, "error", self._partitions)
+            made = save_as_table(self._session, self._table, self._df, self._given, "error", self._partitions)
         if not made:
             super().create()
 
@@ -116,12 +116,12 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
     def _replaced(self, *, creates: bool) -> bool:
         if self._provider != _FORMAT or self._clustered or not self._is_routed():
             return False
-        return replace_table(self._session, self._table, self._df, self._told, self._partitions, creates=creates)
+        return replace_table(self._session, self._table, self._df, self._given, self._partitions, creates=creates)
 
     def _remember(self, key: str, value: Any) -> None:
         if value is not None:
             # As Spark spells them on their way to Java.
-            self._told[key] = str(value).lower() if isinstance(value, bool) else str(value)
+            self._given[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
     def _is_routed(self) -> bool:
-        return bool(OPTIONS.read(without_sql_words(writer_options(self._told))).get(ROUTED_WRITES))
+        return bool(OPTIONS.read(without_sql_words(writer_options(self._given))).get(ROUTED_WRITES))

@@ -35,14 +35,14 @@ __all__ = [
 _OF_STORAGE = "hudimeta.storage."
 
 
-def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], *, overwrite: bool) -> bool:
+def insert_into(session: SqlSession, name: str, rows: DataFrame, given: Mapping[str, str], *, overwrite: bool) -> bool:
     """Insert rows by the places of their columns, as INSERT INTO and INSERT OVERWRITE do.
 
     Args:
         session: Where the table is named.
         name: As Spark takes it.
         rows: Their `_hoodie_*` columns are ignored.
-        told: The writer's options.
+        given: The writer's options.
         overwrite: Which of the two.
 
     Returns:
@@ -54,37 +54,37 @@ def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[s
     entry = _entry(session, name_of(name))
     if entry is None:
         return False
-    _insert(session, entry, rows, told, overwrite=overwrite, by_name=False)
+    _insert(session, entry, rows, given, overwrite=overwrite, by_name=False)
     return True
 
 
-def append_to(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str]) -> bool:
+def append_to(session: SqlSession, name: str, rows: DataFrame, given: Mapping[str, str]) -> bool:
     """Insert rows by the names of their columns. Args, returns, raises: See `insert_into`."""
     entry = _entry(session, name_of(name))
     if entry is None:
         return False
-    _insert(session, entry, rows, told, overwrite=False, by_name=True)
+    _insert(session, entry, rows, given, overwrite=False, by_name=True)
     return True
 
 
-def overwrite_partitions(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str]) -> bool:
+def overwrite_partitions(session: SqlSession, name: str, rows: DataFrame, given: Mapping[str, str]) -> bool:
     """Replace the partitions that rows belong to, by the names of columns. Args, returns, raises: See `insert_into`."""
     entry = _entry(session, name_of(name))
     if entry is None:
         return False
     meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "DYNAMIC"})
-    _insert(session, meant, rows, told, overwrite=True, by_name=True)
+    _insert(session, meant, rows, given, overwrite=True, by_name=True)
     return True
 
 
-def overwrite_where(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], condition: Column) -> bool:
+def overwrite_where(session: SqlSession, name: str, rows: DataFrame, given: Mapping[str, str], condition: Column) -> bool:
     """Replace the rows that a condition is true of, by the names of columns.
 
     Args:
         session: Where the table is named.
         name: As Spark takes it.
         rows: The condition has to be true of them too; their `_hoodie_*` columns are ignored.
-        told: The writer's options.
+        given: The writer's options.
         condition: Over columns of the table; `lit(True)` replaces all rows.
 
     Returns:
@@ -101,14 +101,14 @@ def overwrite_where(session: SqlSession, name: str, rows: DataFrame, told: Mappi
     where = str(shown._jdf.queryExecution().analyzed().condition().sql())
     if where == "true":
         meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "STATIC"})
-        _insert(session, meant, rows, told, overwrite=True, by_name=True)
+        _insert(session, meant, rows, given, overwrite=True, by_name=True)
     else:
-        _insert(session, entry, rows, told, overwrite=False, by_name=True, where=where)
+        _insert(session, entry, rows, given, overwrite=False, by_name=True, where=where)
     return True
 
 
 def save_as_table(
-    session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], mode: str, partition_by: Sequence[str]
+    session: SqlSession, name: str, rows: DataFrame, given: Mapping[str, str], mode: str, partition_by: Sequence[str]
 ) -> bool:
     """Write rows to a table by the names of their columns, or create it with them.
 
@@ -116,7 +116,7 @@ def save_as_table(
         session: Where the table is named.
         name: As Spark takes it.
         rows: Their `_hoodie_*` columns are ignored.
-        told: The writer's options; of a table that is created those of the table too, its place among them.
+        given: The writer's options; of a table that is created those of the table too, its place among them.
         mode: Of saving.
         partition_by: Partition columns of a table that is created; of one that is there the same, or none.
 
@@ -130,23 +130,23 @@ def save_as_table(
     target = name_of(name)
     entry = _entry(session, target)
     if target is not None and mode == "overwrite" and entry is None:
-        return replace_table(session, name, rows, told, partition_by)
+        return replace_table(session, name, rows, given, partition_by)
     if target is None or (entry is None and not session.is_free(target)):
         return False
     if entry is not None:
         if mode not in ("append", "overwrite"):
             return False
         _refuse_other_partitions(opened(session, entry).properties.partition_fields, partition_by)
-        _insert(session, entry, rows, told, overwrite=mode == "overwrite", by_name=True)
+        _insert(session, entry, rows, given, overwrite=mode == "overwrite", by_name=True)
         return True
-    return create(session, _statement(target, told, partition_by), _data(rows)) is not None
+    return create(session, _statement(target, given, partition_by), _data(rows)) is not None
 
 
 def replace_table(
     session: SqlSession,
     name: str,
     rows: DataFrame,
-    told: Mapping[str, str],
+    given: Mapping[str, str],
     partition_by: Sequence[str],
     *,
     creates: bool = True,
@@ -157,7 +157,7 @@ def replace_table(
         session: Where the table is named.
         name: As Spark takes it.
         rows: Their `_hoodie_*` columns are ignored.
-        told: The writer's options, those of the table too, its place among them.
+        given: The writer's options, those of the table too, its place among them.
         partition_by: Partition columns.
         creates: It is also made where there is none of this name.
 
@@ -170,28 +170,28 @@ def replace_table(
     target = name_of(name)
     if target is None:
         return False
-    statement = replace(_statement(target, told, partition_by), replaces=True, creates=creates)
+    statement = replace(_statement(target, given, partition_by), replaces=True, creates=creates)
     return create(session, statement, _data(rows)) is not None
 
 
-def _statement(target: TableName, told: Mapping[str, str], partition_by: Sequence[str]) -> CreateTable:
-    options = writer_options(told)
-    return CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=options, location=_place(told))
+def _statement(target: TableName, given: Mapping[str, str], partition_by: Sequence[str]) -> CreateTable:
+    options = writer_options(given)
+    return CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=options, location=_place(given))
 
 
-def table_at(location: str, told: Mapping[str, str]) -> Table | None:
-    """The table in a folder; None where there is none. Args: told: The writer's options, of which those of storage count."""
+def table_at(location: str, given: Mapping[str, str]) -> Table | None:
+    """The table in a folder; None where there is none. Args: given: The writer's options, of which those of storage count."""
     try:
-        return Table(location, {key: value for key, value in told.items() if key.startswith(_OF_STORAGE)})
+        return Table(location, {key: value for key, value in given.items() if key.startswith(_OF_STORAGE)})
     except TableNotFound:
         return None
 
 
-def partitioned(told: Mapping[str, str], partition_by: Sequence[str], found: Table | None) -> dict[str, str]:
+def partitioned(given: Mapping[str, str], partition_by: Sequence[str], found: Table | None) -> dict[str, str]:
     """The option that `partitionBy` stands for in a write to a folder, as Apache Hudi takes it.
 
     Args:
-        told: The writer's options; where they name partition columns themselves, these count.
+        given: The writer's options; where they name partition columns themselves, these count.
         partition_by: What `partitionBy` says.
         found: The table that is there.
 
@@ -201,7 +201,7 @@ def partitioned(told: Mapping[str, str], partition_by: Sequence[str], found: Tab
     if found is not None:
         _refuse_other_partitions(found.properties.partition_fields, partition_by)
         return {}
-    return {} if OPTIONS.read(writer_options(told)).is_set(PARTITION_PATH) else {PARTITION_PATH.key: ",".join(partition_by)}
+    return {} if OPTIONS.read(writer_options(given)).is_set(PARTITION_PATH) else {PARTITION_PATH.key: ",".join(partition_by)}
 
 
 def _refuse_other_partitions(fields: Sequence[str], given: Sequence[str]) -> None:
@@ -215,24 +215,24 @@ def _insert(
     session: SqlSession,
     entry: Entry,
     rows: DataFrame,
-    told: Mapping[str, str],
+    given: Mapping[str, str],
     *,
     overwrite: bool,
     by_name: bool,
     where: str | None = None,
 ) -> None:
-    place = _place(told)
+    place = _place(given)
     if place is not None and resolve(place) != entry.location:
         allowed = f"{entry.location}, where {entry.name.sql} is"
         raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
-    refuse_on_write(told)
-    meant = replace(entry, options={**writer_options(told), **entry.options})
+    refuse_on_write(given)
+    meant = replace(entry, options={**writer_options(given), **entry.options})
     insert(session, meant, Insert(entry.name, "", overwrite=overwrite, by_name=by_name, where=where), _data(rows))
 
 
-def _place(told: Mapping[str, str]) -> str | None:
+def _place(given: Mapping[str, str]) -> str | None:
     """What the option `path` says."""
-    return next((value for key, value in told.items() if key.lower() == PATH.key), None)
+    return next((value for key, value in given.items() if key.lower() == PATH.key), None)
 
 
 def _entry(session: SqlSession, name: TableName | None) -> Entry | None:

@@ -94,8 +94,8 @@ def _write_stream(frame: DataFrame) -> DataStreamWriter:
     if session is None:
         return DataStreamWriter(frame)
 
-    def made(name: str, rows: DataFrame, told: Mapping[str, str], partitions: Sequence[str]) -> None:
-        if not save_as_table(session, name, rows, told, "error", partitions):
+    def made(name: str, rows: DataFrame, given: Mapping[str, str], partitions: Sequence[str]) -> None:
+        if not save_as_table(session, name, rows, given, "error", partitions):
             raise UnsupportedFeature(
                 f"toTable({name!r})", "Create the table with CREATE TABLE … USING hudimeta, then write to it."
             )
@@ -125,14 +125,14 @@ def _merge_into(self: DataFrame, table: str, condition: Column) -> Any:
 
 
 class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """Spark's writer, which also remembers what it was told."""
+    """Spark's writer, which also remembers what it was given."""
 
     def __init__(self, frame: DataFrame, session: SqlSession) -> None:
         super().__init__(frame)
         self._session = session
         self._format: str | None = None
         self._mode: str | None = None
-        self._told: dict[str, str] = {}
+        self._given: dict[str, str] = {}
         self._partitions: tuple[str, ...] = ()
         self._layout = False
 
@@ -176,7 +176,7 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
     def _remember(self, key: str, value: Any) -> None:
         if value is not None:
             # As Spark spells them on their way to Java.
-            self._told[key] = str(value).lower() if isinstance(value, bool) else str(value)
+            self._given[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
     def save(
         self,
@@ -197,11 +197,11 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
 
     def _saved(self, path: str | None) -> bool:
         """Route the write, if it is one that is routed."""
-        told = self._told if path is None else {**self._told, "path": path}
+        given = self._given if path is None else {**self._given, "path": path}
         mode = self._mode or _ERROR[0]
         if (self._format or "").lower() != _FORMAT or mode not in (*_MODES, *_ERROR, _IGNORE) or self._layout:
             return False
-        lower = {key.lower(): value for key, value in told.items()}
+        lower = {key.lower(): value for key, value in given.items()}
         if not self._is_routed():
             return False
         location = write_target(lower, self._df.schema).location
@@ -225,7 +225,7 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         if self._layout or self._partitions or not self._is_routed():
             done = False
         else:
-            done = insert_into(self._session, tableName, self._df, self._told, overwrite=replaces)
+            done = insert_into(self._session, tableName, self._df, self._given, overwrite=replaces)
         if not done:
             super().insertInto(tableName, overwrite)
 
@@ -245,11 +245,11 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
             self.format(format)
         done = False
         if (self._format or "").lower() == _FORMAT and not self._layout and self._is_routed():
-            told, how = self._told, self._mode or "error"
-            done = save_as_table(self._session, name, self._df, told, how, self._partitions)
+            given, how = self._given, self._mode or "error"
+            done = save_as_table(self._session, name, self._df, given, how, self._partitions)
         if not done:
             super().saveAsTable(name)
 
     def _is_routed(self) -> bool:
-        options = OPTIONS.read(without_sql_words(writer_options(self._told)))
+        options = OPTIONS.read(without_sql_words(writer_options(self._given)))
         return bool(options.get(ROUTED_WRITES)) and options.get(OPERATION) != _UNROUTED

@@ -34,7 +34,7 @@ Made = Callable[[str, "DataFrame", Mapping[str, str], Sequence[str]], None]
 
 
 class RoutedStreamWriter(AttachedStreamWriter):
-    """Spark's writer of streams, which also remembers what it was told.
+    """Spark's writer of streams, which also remembers what it was given.
 
     Args:
         frame: The stream.
@@ -49,7 +49,7 @@ class RoutedStreamWriter(AttachedStreamWriter):
         super().__init__(frame, adopt)
         self._frame, self._located, self._made = frame, located, made
         self._sink, self._mode = "", "append"
-        self._told: dict[str, str] = {}
+        self._given: dict[str, str] = {}
         self._partitions: tuple[str, ...] = ()
 
     def format(self, source: str) -> RoutedStreamWriter:
@@ -91,12 +91,12 @@ class RoutedStreamWriter(AttachedStreamWriter):
         self._take(format, outputMode, partitionBy, queryName, options)
         if self._sink != _FORMAT or not self._is_routed():
             return super().start(path)
-        told = {key.lower(): value for key, value in self._told.items()}
-        told |= {} if path is None else {"path": path}
+        given = {key.lower(): value for key, value in self._given.items()}
+        given |= {} if path is None else {"path": path}
         if self._partitions:
             hint = f"Name the columns with {PARTITION_PATH.key} where the stream creates the table, and leave partitionBy out."
             raise UnsupportedFeature("partitionBy of a stream into a folder", hint)
-        return self._streamed(stream_target(told, self._frame.schema).location, told)
+        return self._streamed(stream_target(given, self._frame.schema).location, given)
 
     def toTable(  # noqa: N802 - Spark's name
         self,
@@ -116,15 +116,15 @@ class RoutedStreamWriter(AttachedStreamWriter):
         if found is None:
             spark = self._frame.sparkSession
             empty = spark.createDataFrame([], self._frame.schema)
-            self._made(tableName, empty, stream_options(self._told), self._partitions)
+            self._made(tableName, empty, stream_options(self._given), self._partitions)
             found = self._located(tableName)
             assert found is not None, "the table was made just now"
         location, kept = found
-        return self._streamed(location, {**self._told, **kept})
+        return self._streamed(location, {**self._given, **kept})
 
-    def _streamed(self, location: str, told: Mapping[str, str]) -> StreamingQuery:
+    def _streamed(self, location: str, given: Mapping[str, str]) -> StreamingQuery:
         self._check()
-        options, overwrite = OPTIONS.read(writer_options(stream_options(told))), self._mode == _COMPLETE
+        options, overwrite = OPTIONS.read(writer_options(stream_options(given))), self._mode == _COMPLETE
 
         def save(rows: DataFrame, number: int) -> None:
             LOG.info("%s", save_frame(rows.sparkSession, location, options, rows, overwrite=overwrite))
@@ -134,11 +134,11 @@ class RoutedStreamWriter(AttachedStreamWriter):
 
     def _check(self) -> None:
         """Refuse what Spark would let pass in a `foreachBatch`."""
-        kept = {key.lower() for key in self._told}
+        kept = {key.lower() for key in self._given}
         if _CHECKPOINT not in kept and not self._frame.sparkSession.conf.get(_CHECKPOINTS, None):
             hint = f"Name a folder that stays, as option or as {_CHECKPOINTS}: it says which batches were written."
             raise ConfigError("checkpointLocation", None, "a folder", hint)
-        operation = OPTIONS.read(stream_options(self._told)).get(OPERATION)
+        operation = OPTIONS.read(stream_options(self._given)).get(OPERATION)
         if operation == "delete_partition":
             raise UnsupportedFeature("delete_partition in writeStream", "Call it in foreachBatch.")
 
@@ -156,9 +156,9 @@ class RoutedStreamWriter(AttachedStreamWriter):
             self.queryName(name)
 
     def _is_routed(self) -> bool:
-        return bool(OPTIONS.read(stream_options(self._told)).get(ROUTED_WRITES))
+        return bool(OPTIONS.read(stream_options(self._given)).get(ROUTED_WRITES))
 
     def _remember(self, key: str, value: Any) -> None:
         if value is not None:
             # As Spark spells them on their way to Java.
-            self._told[key] = str(value).lower() if isinstance(value, bool) else str(value)
+            self._given[key] = str(value).lower() if isinstance(value, bool) else str(value)
