@@ -21,7 +21,7 @@ ALL = "all"
 SECONDS_OF_A_DAY = 86_400
 SLOW_TESTS = Path(__file__).with_name("data") / "slow_tests.txt"
 """Made by `tools/slow_tests.py`: a test on each line."""
-PARTS_OF_SLOW_TESTS = 4
+PARTS_OF_SLOW_TESTS = 6
 PARTS_OF_INTEROP = 3
 WHOLE_RUNS = frozenset({"tests", "tests/interop"})
 """What a run of everything is asked for."""
@@ -45,7 +45,7 @@ def in_turn(of: Sequence[T], parts: int) -> Sequence[T]:
 
 
 def slow_tests() -> frozenset[str]:
-    """Names of tests, without parameters, that take about a second or more."""
+    """Names of tests, without parameters, that take most of a second or more."""
     lines = SLOW_TESTS.read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if not line.startswith("#"))
 

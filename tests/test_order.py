@@ -64,14 +64,15 @@ def test_slow_tests_take_turns_in_runs_of_everything(monkeypatch: pytest.MonkeyP
 def test_the_slow_tests_are_there() -> None:
     listed = rotation.slow_tests()
     files = {name.partition("::")[0] for name in listed}
-    written = {file: (thorough.ROOT / file).read_text(encoding="utf-8") for file in files}
+    written = {f: (thorough.ROOT / f).read_text(encoding="utf-8") if (thorough.ROOT / f).exists() else "" for f in files}
     assert len(listed) > 100
-    assert [name for name in listed if f"def {name.rpartition('::')[2]}(" not in written[name.partition("::")[0]]] == []
+    gone = [name for name in listed if f"def {name.rpartition('::')[2]}(" not in written[name.partition("::")[0]]]
+    assert gone == [], "write the new names into tests/data/slow_tests.txt"
 
 
 def test_slow_is_what_a_run_measured() -> None:
     printed = "0.70s call     tests/a/test_b.py::test_c[x y]@spark\n0.40s setup tests/a/test_b.py::test_c[x y]@spark\n"
-    assert slow_tests(printed + "0.90s call     tests/a/test_b.py::test_d\n") == ["tests/a/test_b.py::test_c"]
+    assert slow_tests(printed + "0.60s call     tests/a/test_b.py::test_d\n") == ["tests/a/test_b.py::test_c"]
 
 
 def item(path: str, **params: str) -> Any:
