@@ -39,7 +39,7 @@ test: ## tests that need no Apache Hudi, of large sets and slow tests the part t
 test-fast: ## the same in three minutes: no Spark, and none of the places that tests/thorough.py lists (crashes, damage, servers, chance)
 	@HYPOTHESIS_PROFILE=quick $(RUN) python -m pytest --ignore=tests/interop -m "not spark and not thorough" $(ON_CORES) $(PYTEST_ARGS)
 
-test-full: ## the same, everything, an hour
+test-full: ## the same, everything
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
@@ -114,7 +114,7 @@ skipping-full: ## five thousand generated queries, each read with all indexes, w
 	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/indexes/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
 
 coverage: ## branch coverage of the engine by the tests without Spark, at least 92 percent
-	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(ON_CORES) --cov=hudimeta --cov-branch --cov-report=term:skip-covered --cov-fail-under=92 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all $(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(ON_CORES) --cov=hudimeta --cov-branch --cov-report=term:skip-covered --cov-fail-under=92 $(PYTEST_ARGS)
 
 mutants: ## change the engine in 150 small places, and list what no test notices (MUTANTS_ARGS="--count 50 --seed 7 predicate"), an hour
 	@$(RUN) python tools/mutants.py record

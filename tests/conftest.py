@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("spark") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
     by_name = config.option.keyword or any("::" in argument for argument in config.args)
-    slow = slow_tests() if is_of_everything(config.args) else ()
+    slow = slow_tests() if is_of_everything(config.args) else None
     left = [] if by_name else waiting(items, slow)
     if left:
         others = set(left)

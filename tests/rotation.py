@@ -55,14 +55,15 @@ def is_of_everything(arguments: Sequence[str]) -> bool:
     return all(argument.rstrip("/") in WHOLE_RUNS for argument in arguments)
 
 
-def waiting(items: Sequence[pytest.Item], slow: Collection[str] = ()) -> list[pytest.Item]:
+def waiting(items: Sequence[pytest.Item], slow: Collection[str] | None = None) -> list[pytest.Item]:
     """Tests that other turns take, of the items as they are written: each turn takes as many of a set.
 
     Those of writes through the door of Spark are chosen by `tests/write/conftest.py`, and keep out of it.
 
     Args:
         items: All that were found.
-        slow: Names of tests that go by turns though they are not marked; those with real Apache Hudi go too when there are any.
+        slow: In a run of everything, names of tests that go by turns though they are not marked, as those with real Apache Hudi
+            then do; None in other runs, where only marked ones do.
     """
     if TURN is None:
         return []
@@ -80,12 +81,14 @@ def waiting(items: Sequence[pytest.Item], slow: Collection[str] = ()) -> list[py
     return left
 
 
-def _parts(item: pytest.Item, name: str, slow: Collection[str]) -> int:
+def _parts(item: pytest.Item, name: str, slow: Collection[str] | None) -> int:
     marker = item.get_closest_marker("rotation")
     if marker is not None:
         (parts,) = marker.args
         return int(parts)
-    if slow and item.get_closest_marker("interop") is not None:
+    if slow is None:
+        return 1
+    if item.get_closest_marker("interop") is not None:
         return PARTS_OF_INTEROP
     return PARTS_OF_SLOW_TESTS if name in slow else 1
 

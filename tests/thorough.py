@@ -30,6 +30,8 @@ PLACES = (
     "tests/hostile",
     "tests/indexes/skipping/test_switching_indexes.py",
     "tests/indexes/test_differential.py",
+    "tests/plan_cache/test_hostile_plans.py",
+    "tests/plan_cache/test_processes.py",
     "tests/predicate/test_random_predicates.py",
     "tests/predicate/test_skipping_is_safe.py",
     "tests/read/test_large_row_groups.py",

@@ -53,7 +53,7 @@ class PlanCache:
         self._storage, self._metadata, self._options, self._visibility = storage, metadata, options, visibility
         self.remarks: list[str] = []
         self._master: Entry | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def slices(self, partitions: Sequence[str] | None = None) -> pa.Table | None:
         """The slices of some partitions, or (None) of all, in no particular order; None when no kept plan tells them."""
@@ -86,7 +86,7 @@ class PlanCache:
         if self._kept is None or self._master is None:
             return None
         found = self._kept.bounds(self._master, column, str(kind), ColumnRoots.of(self._metadata))
-        self._tell_damaged(self._kept)
+        self._report_damaged(self._kept)
         return found
 
     def keep_bounds(self, column: str, kind: pa.DataType, bounds: pa.Table) -> None:
@@ -121,12 +121,12 @@ class PlanCache:
             self._unused(error.message)
             return None
         finally:
-            self._tell_damaged(kept)
+            self._report_damaged(kept)
 
-    def _tell_damaged(self, kept: KeptPlans) -> None:
-        for name in sorted(kept.damaged - self._told):
+    def _report_damaged(self, kept: KeptPlans) -> None:
+        for name in sorted(kept.damaged - self._reported):
             self._unused(f"{name} is damaged, and is made anew")
-        self._told |= kept.damaged
+        self._reported |= kept.damaged
 
     def _found(self, kept: KeptPlans) -> Manifest | None:
         plans = [(plan, plan.roots.until(self._metadata)) for plan in kept.all()]

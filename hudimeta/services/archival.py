@@ -31,6 +31,8 @@ from hudimeta.types import Action, Instant, TableType
 
 __all__ = ["ArchivalPlan", "ArchivalReport", "archive", "archive_overtaken", "is_due", "plan"]
 
+_WRITES = pa.array([action.value for action in Action if action.writes_data])
+
 
 @dataclass(frozen=True, repr=False)
 class ArchivalPlan(Report):
@@ -158,7 +160,7 @@ def _still_there(snapshot: Snapshot, replaced: pa.Table) -> list[str]:
     return [time for time, partition, file_id in zip(*columns, strict=True) if (partition, file_id) in there]
 
 
-def archive_overtaken(session: WriteSession, snapshot: Snapshot, time: str) -> None:
+def archive_overtaken(session: WriteSession, timeline: Timeline, time: str) -> ArchivalReport | None:
     """Archive a savepointed write where later writes were archived before it (`hoodie.archive.beyond.savepoint`).
 
     Without its savepoint it would be the oldest write of the active timeline, and files of the archived ones, which are not
@@ -166,36 +168,42 @@ def archive_overtaken(session: WriteSession, snapshot: Snapshot, time: str) -> N
 
     Args:
         session: The table.
-        snapshot: The table as it is.
+        timeline: As listed under the lock.
         time: Of the write.
+
+    Returns:
+        What was archived; None where no later write was.
 
     Raises:
         UndoError: Archived, it would show file groups again that it replaced.
     """
-    timeline = snapshot.timeline
-    writes = [i for i in timeline.completed if i.time == time and i.action.writes_data]
-    later = (i for i in timeline.history.instants() if i.time > time and i.action.writes_data)
-    if not writes or next(later, None) is None:
-        return
+    writes = tuple(i for i in timeline.completed if i.time == time and i.action.writes_data)
+    history = timeline.history.times(time)
+    later = pc.and_(pc.greater(history["instant_time"], time), pc.is_in(history["action"], value_set=_WRITES))
+    if not writes or not pc.any(later).as_py():
+        return None
     replaced = timeline.replaced_file_groups()
-    if len(replaced) and time in _still_there(snapshot, replaced.filter(pc.equal(replaced["instant"], time))):
+    if len(replaced) and _still_there(session.snapshot_now(), replaced.filter(pc.equal(replaced["instant"], time))):
         why = "later writes are archived, and the file groups that it replaced are not cleaned yet"
         raise UndoError("giving up the savepoint", time, why, "Call t.clean() first.")
-    session.coordinator.tidy(timeline, writes)
-    move_to_history(session.fenced, timeline, writes)
+    return _archived(session, timeline, ArchivalPlan(writes, "only the write of a savepoint that is given up is archived"))
 
 
 def archive(session: WriteSession) -> ArchivalReport:
     """Plan and run an archival, under the table lock."""
     with session.lock.held():
         snapshot = session.snapshot_now()
-        the_plan = plan(session, snapshot)
-        if the_plan.instants:
-            session.coordinator.tidy(snapshot.timeline, the_plan.instants)
-        move_to_history(session.fenced, snapshot.timeline, the_plan.instants)
+        report = _archived(session, snapshot.timeline, plan(session, snapshot))
+    meter_of(session.storage).reported(report, "archive")
+    return report
+
+
+def _archived(session: WriteSession, timeline: Timeline, the_plan: ArchivalPlan) -> ArchivalReport:
+    """Run a plan. The caller holds the table lock."""
+    if the_plan.instants:
+        session.coordinator.tidy(timeline, the_plan.instants)
+    move_to_history(session.fenced, timeline, the_plan.instants)
     by_action: dict[str, int] = {}
     for instant in the_plan.instants:
         by_action[instant.action.value] = by_action.get(instant.action.value, 0) + 1
-    report = ArchivalReport(the_plan, by_action)
-    meter_of(session.storage).reported(report, "archive")
-    return report
+    return ArchivalReport(the_plan, by_action)

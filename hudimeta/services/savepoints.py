@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hudimeta.commit.session import WriteSession
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import InstantExists, TableError, UndoError
+from hudimeta.metering import meter_of
 from hudimeta.reports import Report, Reports
 from hudimeta.services.archival import archive_overtaken
 from hudimeta.snapshot.snapshot import Snapshot
@@ -117,18 +118,20 @@ def delete(session: WriteSession, instant: str, *, dry_run: bool = False) -> Sav
     Raises:
         UndoError: There is no such savepoint, or archiving its write would show again what it replaced.
     """
+    archived = None
     with session.lock.held():
-        snapshot = session.snapshot_now()
-        timeline = snapshot.timeline
+        timeline = session.properties.load_timeline(session.storage)
         found = next((i for i in timeline.completed if i.action is Action.SAVEPOINT and i.time == instant), None)
         if found is None:
             raise UndoError("giving up the savepoint", instant, "there is none", "t.savepoints() lists those that there are.")
         gone = _savepoint(timeline, found)
         if not dry_run:
-            archive_overtaken(session, snapshot, instant)
+            archived = archive_overtaken(session, timeline, instant)
             writer = TimelineWriter(session.fenced, timeline.folder)
             writer.delete_completed(found)
             writer.delete_pending(instant, Action.SAVEPOINT, State.INFLIGHT)
+    if archived is not None:
+        meter_of(session.storage).reported(archived, "archive")
     return gone
 
 

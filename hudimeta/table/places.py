@@ -51,8 +51,8 @@ def find_places(paths: Iterable[str], options: Mapping[str, str]) -> list[Place]
     found: dict[str, list[str] | None] = {}
     for path in paths:
         matched = list(_matched(path, options))
-        places = [place for place, is_table in matched if is_table]
-        others = [place.location for place, is_table in matched if not is_table]
+        places = [one for one in matched if isinstance(one, Place)]
+        others = [one for one in matched if isinstance(one, str)]
         if not places:
             raise TableNotFound(path, _why_no_table(path, others))
         if others:
@@ -112,37 +112,37 @@ def _shown(folders: Sequence[str]) -> str:
     return ", ".join(folders[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _matched(path: str, options: Mapping[str, str]) -> Iterator[tuple[Place, bool]]:
-    """What a path means, and whether that is a table or in one; folders that are not only for patterns."""
+def _matched(path: str, options: Mapping[str, str]) -> Iterator[Place | str]:
+    """The tables that a path means; of a pattern also, as texts, the folders that it means and that are no table."""
     where = absolute_location(path)
     if _is_table(where, options):
-        yield Place(where, None), True
+        yield Place(where, None)
         return
     root, names = _parts(where)
     plain = next((n for n, name in enumerate(names) if has_glob(name)), len(names))
     beginning = _joined(root, names[:plain])
     if plain < len(names) and _is_table(beginning, options):
-        yield Place(beginning, "/".join(names[plain:])), True
+        yield Place(beginning, "/".join(names[plain:]))
         return
     inside = place_within(beginning, options)
     if inside is not None:
-        yield Place(inside.location, "/".join((inside.partitions or "", *names[plain:]))), True
+        yield Place(inside.location, "/".join((inside.partitions or "", *names[plain:])))
     elif plain < len(names):
         yield from _expanded(beginning, names[plain:], options)
 
 
-def _expanded(folder: str, names: list[str], options: Mapping[str, str]) -> Iterator[tuple[Place, bool]]:
-    """What a pattern means below a folder that lies in no table. Args: names: The pattern, and what follows it."""
+def _expanded(folder: str, names: list[str], options: Mapping[str, str]) -> Iterator[Place | str]:
+    """As `_matched`, below a folder that lies in no table. Args: names: The pattern, and what follows it."""
     first, *rest = names
     for name in sorted(_folders(folder, options)):
         if name.startswith(".") or not matches(first, name):
             continue
         below = f"{folder.rstrip('/')}/{name}"
         if _has_properties(below, options):
-            yield Place(below, "/".join(rest) or None), True
+            yield Place(below, "/".join(rest) or None)
             continue
         deeper = list(_expanded(below, rest, options)) if rest else []
-        yield from deeper or [(Place(below, None), False)]
+        yield from deeper or [below]
 
 
 def _folders(folder: str, options: Mapping[str, str]) -> list[str]:

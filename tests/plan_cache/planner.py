@@ -13,6 +13,7 @@ import re
 import sys
 from collections import Counter
 from typing import Any
+from unittest import mock
 
 from hudimeta.config import OPTIONS
 from hudimeta.plan_cache import places
@@ -48,5 +49,5 @@ if __name__ == "__main__":
         def dying(root: str, durable: bool = True) -> Any:
             return FaultyStorage(LocalStorage(root, durable), plan)
 
-        setattr(places, "LocalStorage", dying)  # noqa: B010
+        mock.patch.object(places, "LocalStorage", dying).start()
     print(json.dumps(run(table, json.loads(given), int(number))))

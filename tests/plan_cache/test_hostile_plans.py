@@ -7,6 +7,7 @@ import random
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +36,7 @@ class Spoilt:
     def told(self) -> list[str]:
         return remarks(self.path, self.options)
 
-    def rewrite(self, change: Callable[[dict[str, object]], object]) -> None:
+    def rewrite(self, change: Callable[[dict[str, Any]], object]) -> None:
         values = json.loads(self.entry.read_bytes())
         del values[SEAL]
         change(values)
@@ -47,7 +48,7 @@ class Spoilt:
         file.unlink()
         file.write_bytes(data)
         stamp = [file.name, len(data), xxhash.xxh3_64(data).hexdigest()]
-        self.rewrite(lambda values: values["files"].update({part: stamp}))  # type: ignore[attr-defined]
+        self.rewrite(lambda values: values["files"].update({part: stamp}))
 
     def bytes_of(self, part: str) -> bytes:
         return self.entry.with_name(f"{self.entry.stem}.{part}.arrow").read_bytes()

@@ -38,7 +38,7 @@ def change_view(session: SqlSession, text: str) -> DataFrame | None:
         return None
     try:
         return session.plain(text, session.parameters, **session.frames)
-    except Exception as error:
+    except Exception as error:  # Spark's own, or py4j's of an internal error; Connect comes without py4j
         if _REFUSED.search(str(error)) is None:
             raise
         raise _refusal(session, changed) from error

@@ -44,6 +44,12 @@ __all__ = ["PageFile", "chunk_span", "pages_around"]
 
 _I32, _BINARY, _LIST = 5, 8, 9
 """Kinds of Thrift's values."""
+_NEXT_I64, _NEXT_LIST, _NEXT_STRUCT = b"\x16", b"\x19", b"\x1c"
+"""How a field begins whose number is one above that of the field before it: the step, then the kind of its value."""
+_I64_AFTER_ONE = b"\x26"
+"""The same where one number is left out."""
+_END = b"\0"
+"""Of a structure."""
 _SCHEMA = 2
 """The field of a footer."""
 _TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
@@ -267,9 +273,11 @@ def _column(column: Any, offset: int, dictionary: int, size: int, rows: int) -> 
     packing = _packing(column.physical_type, tuple(column.encodings), column.path_in_schema, column.compression)
     if packing is None:
         return None
-    counts = b"\x16%b\x16%b\x16%b" % (integer(rows), integer(column.total_uncompressed_size), integer(size))
-    places = b"\x26%b" % integer(offset + dictionary) + (b"\x26%b" % integer(offset) if dictionary else b"")
-    return b"\x26\0\x1c%b%b%b\0\0" % (packing, counts, places)
+    counts = b"".join(_NEXT_I64 + integer(value) for value in (rows, column.total_uncompressed_size, size))
+    places = _I64_AFTER_ONE + integer(offset + dictionary)
+    if dictionary:
+        places += _I64_AFTER_ONE + integer(offset)
+    return b"".join((_I64_AFTER_ONE, integer(0), _NEXT_STRUCT, packing, counts, places, _END, _END))
 
 
 @lru_cache(maxsize=512)
@@ -283,7 +291,7 @@ def _packing(type: str, encodings: tuple[str, ...], path: str, codec: str) -> by
         3: (_LIST, Elements(_BINARY, [path.encode()])),
         4: (_I32, _CODECS[codec]),
     }
-    return encode_struct(meta)[:-1]
+    return encode_struct(meta).removesuffix(_END)
 
 
 def _footer(metadata: Any, columns: list[bytes], size: int, rows: int) -> bytes:
@@ -292,6 +300,7 @@ def _footer(metadata: Any, columns: list[bytes], size: int, rows: int) -> bytes:
     metadata.write_metadata_file(sink)
     original = memoryview(sink.getvalue())
     head = bytes(original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)])
-    group = b"\x19%b%b\x16%b\x16%b\0" % (list_of_structs(len(columns)), b"".join(columns), integer(size), integer(rows))
-    text = b"%b\x16%b\x19%b%b\0" % (head, integer(rows), list_of_structs(1), group)
+    counts = (_NEXT_I64, integer(size), _NEXT_I64, integer(rows), _END)
+    group = (_NEXT_LIST, list_of_structs(len(columns)), *columns, *counts)
+    text = b"".join((head, _NEXT_I64, integer(rows), _NEXT_LIST, list_of_structs(1), *group, _END))
     return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC
