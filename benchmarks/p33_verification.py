@@ -1,11 +1,11 @@
 """P33: what checksums cost: the CPU time of the checks themselves, in writes and scans, beside that of the whole.
 
-Two runs of one and the same work differ by a tenth here, and what is looked for is a hundredth. So the checks are timed where they
-are done: each checksum that hudimeta computes (log blocks, Parquet footers and page indexes, HFiles, small files), and the comparisons
-of a Parquet footer with what the file says elsewhere. Checksums of Parquet pages are Arrow's, inside of its writer and reader; they are
-counted as the bytes that the step read and wrote, of all files, times what Arrow takes for a byte, measured in the same run.
-Checksums that Hudi's formats ask for anyway (of HFiles' blocks) are not counted. The figure of each step is the median of its
-turns; requests are those of the plan of a scan, with the checks and without.
+Two runs of one and the same work differ by a tenth here, and what is looked for is a hundredth. So the checks are timed where
+they are done: each checksum that hudimeta computes (log blocks, Parquet footers and page indexes, HFiles, small files), and
+the comparisons of a Parquet footer with what the file says elsewhere. Checksums of Parquet pages are Arrow's, inside of its
+writer and reader; they are counted as the bytes that the step read and wrote, of all files, times what Arrow takes for a
+byte, measured in the same run. Checksums that Hudi's formats ask for anyway (of HFiles' blocks) are not counted. The figure
+of each step is the median of its turns; requests are those of the plan of a scan, with the checks and without.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Tests by turns: each run takes a part of the large sets and of the slow tests, and each part has its turn after so many days.
 
-Large sets are marked `rotation(PARTS)`. Tests that `tests/data/slow_tests.txt` lists, by measurement, go by turns in runs of
-everything. All of them are run by `make test-full`. `HUDIMETA_TURN` names a turn by its number, `all` takes every part.
+Large sets are marked `rotation(PARTS)`. In runs of everything, tests that `tests/data/slow_tests.txt` lists, by measurement, go
+by turns of a week at least, marked or not. All of them are run by `make test-full`. `HUDIMETA_TURN` names a turn by its number,
+`all` takes every part.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ ALL = "all"
 SECONDS_OF_A_DAY = 86_400
 SLOW_TESTS = Path(__file__).with_name("data") / "slow_tests.txt"
 """Made by `tools/slow_tests.py`: a test on each line."""
-PARTS_OF_SLOW_TESTS = 6
+PARTS_OF_SLOW_TESTS = 7
+"""Each has its turn once a week."""
 PARTS_OF_INTEROP = 3
 WHOLE_RUNS = frozenset({"tests", "tests/interop"})
 """What a run of everything is asked for."""
@@ -45,7 +47,7 @@ def in_turn(of: Sequence[T], parts: int) -> Sequence[T]:
 
 
 def slow_tests() -> frozenset[str]:
-    """Names of tests, without parameters, that take most of a second or more."""
+    """Names of tests, without parameters, that take half a second or more."""
     lines = SLOW_TESTS.read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if not line.startswith("#"))
 
@@ -62,8 +64,8 @@ def waiting(items: Sequence[pytest.Item], slow: Collection[str] | None = None) -
 
     Args:
         items: All that were found.
-        slow: In a run of everything, names of tests that go by turns though they are not marked, as those with real Apache Hudi
-            then do; None in other runs, where only marked ones do.
+        slow: In a run of everything, names of tests that go by turns of a week at least, and then those with real Apache Hudi
+            go by turns too; None in other runs, where only marked ones do.
     """
     if TURN is None:
         return []
@@ -83,14 +85,12 @@ def waiting(items: Sequence[pytest.Item], slow: Collection[str] | None = None) -
 
 def _parts(item: pytest.Item, name: str, slow: Collection[str] | None) -> int:
     marker = item.get_closest_marker("rotation")
-    if marker is not None:
-        (parts,) = marker.args
-        return int(parts)
+    own = 1 if marker is None else int(marker.args[0])
     if slow is None:
-        return 1
-    if item.get_closest_marker("interop") is not None:
+        return own
+    if marker is None and item.get_closest_marker("interop") is not None:
         return PARTS_OF_INTEROP
-    return PARTS_OF_SLOW_TESTS if name in slow else 1
+    return max(own, PARTS_OF_SLOW_TESTS) if name in slow else own
 
 
 def title_of_turn() -> str:

@@ -50,13 +50,18 @@ def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch)
 
 def test_slow_tests_take_turns_in_runs_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     items: Any = [SimpleNamespace(nodeid=f"test_slow[{n}]", get_closest_marker=lambda _: None) for n in range(8)]
+    halves = SimpleNamespace(args=(2,))
+    items += [
+        SimpleNamespace(nodeid=f"test_marked[{n}]", get_closest_marker=lambda name: halves if name == "rotation" else None)
+        for n in range(8)
+    ]
     items.append(SimpleNamespace(nodeid="test_quick", get_closest_marker=lambda _: None))
     left = []
     for turn in range(rotation.PARTS_OF_SLOW_TESTS):
         monkeypatch.setattr(rotation, "TURN", turn)
-        left += [item.nodeid for item in rotation.waiting(items, {"test_slow"})]
-        assert not rotation.waiting(items)
-    assert sorted(left) == sorted(item.nodeid for item in items[:8] for _ in range(rotation.PARTS_OF_SLOW_TESTS - 1))
+        left += [item.nodeid for item in rotation.waiting(items, {"test_slow", "test_marked"})]
+        assert len(rotation.waiting(items)) == 4
+    assert sorted(left) == sorted(item.nodeid for item in items[:16] for _ in range(rotation.PARTS_OF_SLOW_TESTS - 1))
     assert rotation.is_of_everything(["tests/interop"])
     assert not rotation.is_of_everything(["tests", "tests/services"])
 
@@ -72,7 +77,7 @@ def test_the_slow_tests_are_there() -> None:
 
 def test_slow_is_what_a_run_measured() -> None:
     printed = "0.70s call     tests/a/test_b.py::test_c[x y]@spark\n0.40s setup tests/a/test_b.py::test_c[x y]@spark\n"
-    assert slow_tests(printed + "0.60s call     tests/a/test_b.py::test_d\n") == ["tests/a/test_b.py::test_c"]
+    assert slow_tests(printed + "0.40s call     tests/a/test_b.py::test_d\n") == ["tests/a/test_b.py::test_c"]
 
 
 def item(path: str, **params: str) -> Any:

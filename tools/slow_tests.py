@@ -12,8 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 
 LISTED = Path(__file__).resolve().parents[1] / "tests" / "data" / "slow_tests.txt"
-HEAD = "# Tests that take 0.7 seconds or more, on two cores that three processes share. Made by tools/slow_tests.py.\n"
-LEAST_SECONDS = 0.7
+HEAD = "# Tests that take 0.5 seconds or more, on two cores that three processes share. Made by tools/slow_tests.py.\n"
+LEAST_SECONDS = 0.5
 _LINE = re.compile(r"^(?P<seconds>[\d.]+)s (?:call|setup|teardown) +(?P<item>tests/.+?)(?:@\w+)?$", re.M)
 """After an at sign stands the group of processes."""
 
