@@ -134,7 +134,7 @@ def _rows(first: int, count: int, ts: int) -> pa.Table:
     )
 
 
-def _steps(folder: Path, rows: pa.Table, batch: pa.Table, clock: Callable[[str, Callable[[], object]], None]) -> int:
+def _steps(folder: Path, rows: pa.Table, batch: pa.Table, clock: Callable[[str, Callable[[], object]], object]) -> int:
     """Make both types of table, write and scan them; the requests of a plan."""
     import hudimeta
 
