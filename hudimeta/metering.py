@@ -1,4 +1,4 @@
-"""The seam of metrics: what is measured, by which name, and who is told. Nobody is, unless metrics are switched on.
+"""The seam of metrics: what is measured, by which name, and who counts it. Nobody does, unless metrics are switched on.
 
 A meter travels with the request log of a table's storage, as counted requests do: whatever works on the storage can tell it.
 Exporters and the figures themselves are in `hudimeta.observability`, which nothing below the doors imports.
@@ -16,7 +16,7 @@ __all__ = ["NO_METER", "Meter", "Metric", "meter_of", "timed"]
 
 
 class Metric(enum.Enum):
-    """What is told while it happens. Figures of whole commits and services are taken from their reports."""
+    """What is counted while it happens. Figures of whole commits and services are taken from their reports."""
 
     INITIALIZE_DURATION = "HoodieMetadata.initialize.duration"
     INITIALIZE_COUNT = "HoodieMetadata.initialize.count"
@@ -40,12 +40,12 @@ class Metric(enum.Enum):
 
     @property
     def is_of_locks(self) -> bool:
-        """Whether it is told only where metrics of locks are switched on too, as Hudi has it."""
+        """Whether it is counted only where metrics of locks are switched on too, as Hudi has it."""
         return self.value.startswith(("lock.", "conflict_resolution."))
 
 
 class Meter(Protocol):
-    """Somebody who is told."""
+    """What takes the figures."""
 
     def add(self, metric: Metric, amount: float = 1) -> None:
         """Something was counted, or took so many milliseconds."""

@@ -1,4 +1,4 @@
-"""Arrow types and Spark types, and batches with exactly the schema that Spark was told.
+"""Arrow types and Spark types, and batches with exactly the schema that Spark has.
 
 Spark 4.2 refuses a batch whose schema differs from the declared one in anything but metadata; 4.1 does not look, and swaps
 columns. So every batch is brought to `arrow_schema` of the declared schema, whichever Spark asks. All fields are nullable:

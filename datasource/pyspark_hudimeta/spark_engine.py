@@ -3,7 +3,7 @@
 `run_job` is the one place that starts a job of ours. Tasks and their items travel as cloudpickle bytes, in the function of a
 `mapInArrow` or where they are many in the rows of a DataFrame, and results come back in rows, so it works in classic sessions
 and through Connect. A task of `SparkEngine.map` that Spark runs twice must do the same twice: those of services do, since they
-write files under names that their plan fixed. Tasks of routed writes are told which attempt they are (`routed/executors.py`).
+write files under names that their plan fixed. Tasks of routed writes know which attempt they are (`routed/executors.py`).
 """
 
 from __future__ import annotations

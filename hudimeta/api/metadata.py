@@ -225,7 +225,7 @@ class TableMetadata(MetadataVerbs):
             deep: Read every byte of the table as well, and name each file that is damaged; works without a metadata table too.
 
         Returns:
-            What holds, what differs (with counts and examples), and what cannot be told because the table moved meanwhile.
+            What holds, what differs (with counts and examples), and what cannot be known because the table moved meanwhile.
             It prints well.
 
         Raises:

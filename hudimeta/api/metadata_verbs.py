@@ -40,7 +40,7 @@ class MetadataVerbs:
             dry_run: Only tell which partitions it would have.
 
         Raises:
-            TableError: There is one, or the table is told to have none.
+            TableError: There is one, or its properties say that it has none.
         """
         from hudimeta.services.metadata_table import create
 

@@ -75,7 +75,7 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
 
 
 def _read(where: Where | None) -> Where | None:
-    """A predicate as a tree, so that a mistake in its text is told at once; an expression of PyArrow's stays one."""
+    """A predicate as a tree, so that a mistake in its text is an error at once; an expression of PyArrow's stays one."""
     if where is None:
         return None
     from hudimeta.predicate import is_arrow_expression, parse

@@ -40,7 +40,7 @@ def command(group: click.Group, name: str) -> Callable[[Command], click.Command]
         @functools.wraps(run)
         def called(path: str, option: Sequence[str], storage_option: Sequence[str], as_json: bool, **more: Any) -> None:
             with warnings.catch_warnings():
-                warnings.showwarning = _told
+                warnings.showwarning = _print_warning
                 sys.exit(_answered(run, path, (option, storage_option), output_for(as_json), more))
 
         return group.command(name)(_shared(called))
@@ -105,7 +105,7 @@ def opened_options(options: Sequence[str], storage_options: Sequence[str] = ()) 
     return found
 
 
-def _told(
+def _print_warning(
     message: Warning | str,
     category: type[Warning],
     filename: str,

@@ -79,7 +79,7 @@ def _goes_first(session: WriteSession, instant: str) -> bool:
 
 
 def _conflict_of(error: CommitConflict | NotFound, session: WriteSession) -> CommitConflict:
-    """What the user is told at last."""
+    """What the error says at last."""
     if isinstance(error, CommitConflict):
         return error
     folder, _, name = error.path.rpartition("/")

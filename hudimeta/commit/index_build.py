@@ -161,7 +161,7 @@ def build_index(
         begin: When the work began.
         planned: The plan on the timeline that is run; None announces the building as it begins.
         kept: See `IndexSource`.
-        ahead: What was made of it before the lock; only what has changed since is made now, where that can be told.
+        ahead: What was made of it before the lock; only what has changed since is made now, where that can be known.
     """
     storage, properties, times = session.fenced, session.properties, session.times
     table = MetadataTable.open(storage, properties, timeline)

@@ -2,7 +2,7 @@
 
 Nothing tells the store to refuse such a request, so the writer looks once more afterwards, with the lock taken anew. Mostly
 nobody came in between, and the write stands. Where another writer took it for dead and rolled it back, published first what
-this one conflicts with, or built an index without it, it is taken off the timeline again, and the user is told that nothing was
+this one conflicts with, or built an index without it, it is taken off the timeline again, and the error says that nothing was
 written.
 """
 

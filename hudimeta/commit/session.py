@@ -137,7 +137,7 @@ class WriteSession:
         return len(self.storage.log) if isinstance(self.storage, CountingStorage) else 0
 
     def requests_since(self, mark: int) -> Mapping[tuple[str, str], int]:
-        """Requests since a mark, by (kind, purpose), those that tasks in other processes told of included."""
+        """Requests since a mark, by (kind, purpose), those of tasks in other processes included."""
         own = self.storage.log.by_purpose(mark) if isinstance(self.storage, CountingStorage) else {}
         return dict(Counter(own) + self.requests_elsewhere)
 

@@ -251,7 +251,7 @@ def _as_many(rows: pa.Table, count: int, path: str) -> pa.Table:
 
 @contextmanager
 def pages_named(path: str, file: Any, metadata: Any, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[None]:
-    """As `damage_named`, with the place of the page that is damaged, if that can be told.
+    """As `damage_named`, with the place of the page that is damaged, if that can be known.
 
     Args:
         path: Of a Parquet file.

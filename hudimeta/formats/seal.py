@@ -115,5 +115,5 @@ def _digest_of_json(name: str, data: bytes) -> bytes:
 
 def _compare(found: set[bytes], right: bytes, path: str, what: str) -> None:
     if found != {right.hex().encode()}:
-        told = " and ".join(sorted(one.decode() for one in found))
-        raise CorruptFileError(path, 0, f"content with the seal {told}", right.hex(), _HINT.format(what=what))
+        stated = " and ".join(sorted(one.decode() for one in found))
+        raise CorruptFileError(path, 0, f"content with the seal {stated}", right.hex(), _HINT.format(what=what))

@@ -23,7 +23,7 @@ def counts_still(change: CommitChange, timeline: Timeline) -> bool:
 
 
 def none_changed(change: CommitChange, timeline: Timeline, keys: Sequence[pa.Array]) -> bool:
-    """True when no commit that was completed since has told the record index of any of some keys.
+    """True when no commit that was completed since has written into the record index any of some keys.
 
     Args:
         change: A commit as the table was then.

@@ -1,4 +1,4 @@
-"""What one instant of the data table changes in the partition `files`, told from the instant's own metadata.
+"""What one instant of the data table changes in the partition `files`, as the instant's own metadata says.
 
 A delta commit of the metadata table at instant t says of `files` what the data instant t says of itself: a write adds the files
 of its write stats (change files of CDC included) and names the partitions that it touched; a clean removes files. A reader that

@@ -1,6 +1,6 @@
 """The newest state of the partition `files`: a base file, and what every later instant changed.
 
-Later instants are told from the data table's own metadata where that is certain (see `file_deltas`), else from their log files.
+Later instants follow from the data table's own metadata where that is certain (see `file_deltas`), else from their log files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FileListing:
     Args:
         finder: Finds the files of the metadata table.
         sources: Reads them.
-        meter: Is told of look-ups.
+        meter: Counts look-ups.
         kept: Records of base files that were looked up for earlier moments, by path, size and key.
     """
 
@@ -111,20 +111,20 @@ class FileListing:
         since = base.since if base else ""
         commits = [i for i in finder.deltas if finder.completion(i.time) >= since]
         finder.prefetch_data(commits)
-        told: list[LogEntry] = []
+        stated: list[LogEntry] = []
         unclear = []
         for commit in commits:
             instant = finder.data_instant(commit.time)
             rows = file_deltas.derive(instant, finder.data.metadata(instant)) if instant else None
             if rows is not None:
-                told.append(LogEntry(commit.time, "", rows=rows))
+                stated.append(LogEntry(commit.time, "", rows=rows))
             else:
                 unclear.append(commit)
         finder.timeline.prefetch(unclear)
         logs = {log.path: log for commit in unclear for _, log in finder.logs_in(commit, files.PARTITION)}
-        known = {entry.instant for entry in told}
+        known = {entry.instant for entry in stated}
         read = self._sources.entries(sorted(logs.values(), key=lambda log: log.order))
-        return sorted([*told, *(e for e in read if e.instant not in known)], key=lambda e: e.instant)
+        return sorted([*stated, *(e for e in read if e.instant not in known)], key=lambda e: e.instant)
 
     def partitions(self) -> pa.StringArray:
         """Keys of the partitions ("." for a table without), sorted."""

@@ -33,7 +33,7 @@ class GroupBaseFile:
 
     Attributes:
         path: Below the metadata table.
-        size: In bytes, None when no one told it.
+        size: In bytes, None when it is not known.
         instant: In its name.
         since: Logs lie on top of it whose delta commits completed at or after this time. It is the instant, but where the
             file began its partition anew: such a file bears an instant before all time.
@@ -47,7 +47,7 @@ class GroupBaseFile:
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A log file: path below the metadata table, size (None when no one told it), and its place in reading order."""
+    """A log file: path below the metadata table, size (None when it is not known), and its place in reading order."""
 
     path: str
     size: int | None

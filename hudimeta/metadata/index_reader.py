@@ -124,7 +124,7 @@ class IndexReader:
 
         Logs of the record index whose commits state that none of the keys is in them are not read.
         """
-        told = only_logs_of(self.finder, partition, keys)
+        with_stated_logs = only_logs_of(self.finder, partition, keys)
         stems: dict[str, list[FileGroup]] = {}
         for group in self.finder.numbered(partition):
             stems.setdefault(group_stem(group.file_id), []).append(group)
@@ -134,7 +134,7 @@ class IndexReader:
             for number, group in enumerate(groups):
                 mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
                 if mine:
-                    selections.append((group if told is None else told(group), _key_select(mine)))
+                    selections.append((group if with_stated_logs is None else with_stated_logs(group), _key_select(mine)))
         return self._read(partition, selections)
 
     @_looking_again

@@ -81,7 +81,7 @@ class ListingHistory:
         return tuple(i for i in self._finder.deltas if self._finder.completion(i.time) >= since)
 
     def changes(self, deltas: Sequence[Instant]) -> pa.Table | None:
-        """What some delta commits changed, told from the table's own commits: one request each, all at once.
+        """What some delta commits changed, as the table's own commits say: one request each, all at once.
 
         Returns:
             Rows of `files.SCHEMA`, oldest first; None when only the metadata table's logs tell.

@@ -50,7 +50,7 @@ def read_entries(data: bytes, path: str, torn_tails: bool = False, size: int | N
         data: The whole file.
         path: For errors.
         torn_tails: Accept blocks that a dead writer left unfinished (version 6, where writers append to one another's files).
-        size: Bytes that the file has as its commit or a listing says; None when no one told it.
+        size: Bytes that the file has as its commit or a listing says; None when it is not known.
 
     Raises:
         CorruptFileError: Damaged bytes.

@@ -41,13 +41,13 @@ def only_logs_of(finder: GroupFinder, partition: str, keys: pa.Array) -> Callabl
             holds[instant] = _may_hold(finder, instant, wanted)
         return holds[instant]
 
-    def told(group: FileGroup) -> FileGroup:
+    def with_stated_logs(group: FileGroup) -> FileGroup:
         found = [may_hold(log.instant) for log in group.logs]
         if None in found:
             return group
         return replace(group, logs=tuple(log for log, there in zip(group.logs, found, strict=True) if there))
 
-    return told
+    return with_stated_logs
 
 
 def _may_hold(finder: GroupFinder, instant: str, wanted: Hashes) -> bool | None:

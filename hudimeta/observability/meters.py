@@ -21,7 +21,7 @@ class TableMeter:
     """Tells a registry about one table.
 
     Args:
-        registry: Who is told.
+        registry: What keeps the figures.
         table: What the figures are filed under.
         locks: Metrics of locks and conflicts too.
         exporters: Who is shown the figures after each report.
@@ -36,7 +36,7 @@ class TableMeter:
             self._registry.add(self._table, metric.value, amount)
 
     def reported(self, report: object, action: str) -> None:
-        """See `Meter.told`."""
+        """See `Meter`."""
         from hudimeta.observability.from_reports import COUNTED, gauges_of
 
         for name, value in gauges_of(report, action):
@@ -50,13 +50,13 @@ class TableMeter:
 def metered(
     storage: CountingStorage, options: Options, name: str | None = None, registry: Registry = REGISTRY
 ) -> CountingStorage:
-    """A storage whose work is told to a registry, where `hoodie.metrics.on` asks for it.
+    """A storage whose work a registry counts, where `hoodie.metrics.on` asks for it.
 
     Args:
         storage: Rooted at a table.
         options: Of the table.
         name: The table's; where None, that of the options, or the last part of its path.
-        registry: Who is told.
+        registry: What keeps the figures.
 
     Returns:
         The same storage.

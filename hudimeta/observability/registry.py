@@ -1,4 +1,4 @@
-"""The figures of this process: counters, which only grow, and gauges, which hold what was told last."""
+"""The figures of this process: counters, which only grow, and gauges, which hold the last value."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Registry:
             self._figures[table, name] = (FigureKind.GAUGE, float(value))
 
     def value(self, table: str, name: str) -> float | None:
-        """One figure; None where it was never told."""
+        """One figure; None where it was never counted."""
         with self._lock:
             found = self._figures.get((table, name))
         return found[1] if found else None

@@ -1,6 +1,6 @@
 """One table's kept plan at one moment: found, brought up to that moment, or made anew.
 
-Whatever stands in the way of a kept plan leaves the table to be planned from its metadata table, and is told in `remarks`.
+Whatever stands in the way of a kept plan leaves the table to be planned from its metadata table, and stands in `remarks`.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class PlanCache:
         """A kept plan with what came since."""
         changes = self._metadata.listing_history.changes(since.deltas)
         if changes is None:
-            self._unused("what came since is told by the logs of the metadata table only")
+            self._unused("what came since stands in the logs of the metadata table only")
             return None
         try:
             now = manifest.after(changes, self._visibility(), since.replacing)

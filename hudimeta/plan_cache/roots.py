@@ -188,7 +188,7 @@ def roots_of(metadata: MetadataTable, instants: Iterable[str], log_instants: Ite
     """
     listing = metadata.listing_history.roots()
     if listing is None:
-        return "what its listing rests on is not told by commits"
+        return "what its listing rests on does not follow from commits"
     return _rooted(metadata, listing, instants, log_instants)
 
 

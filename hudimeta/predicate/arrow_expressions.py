@@ -12,7 +12,7 @@ Keys occur more than once, which `Schema.metadata` cannot show, so the entries a
 
 Comparisons, null tests, lists, patterns and their connectives become a tree of ours. They then mean what they mean in every
 other notation, that is in Spark: NaN equals itself and is greater than every number. An expression with any other function is
-evaluated by PyArrow as a whole; what can be told of it without risk still leaves files out.
+evaluated by PyArrow as a whole; what can be known of it without risk still leaves files out.
 """
 
 from __future__ import annotations

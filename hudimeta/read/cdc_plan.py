@@ -188,7 +188,7 @@ class _CommitPlan:
 
     def _cleaned(self, what: str) -> TableError:
         return TableError(
-            f"the changes of commit {self._instant.time} cannot be told: cleaning has removed {what}",
+            f"the changes of commit {self._instant.time} cannot be known: cleaning has removed {what}",
             "Begin the range after this commit.",
         )
 

@@ -109,7 +109,7 @@ class ChangeReader(SliceReader):
                     yield kept
         except NotFound as error:
             raise TableError(
-                f"the changes of commit {file_slice.instant} cannot be told: {error.path} is gone",
+                f"the changes of commit {file_slice.instant} cannot be known: {error.path} is gone",
                 "Cleaning removes files of older commits: begin the range after this commit.",
             ) from error
         # A log file is looked at once for each side.

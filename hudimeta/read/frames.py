@@ -14,7 +14,7 @@ from hudimeta.errors import MissingLibrary
 __all__ = ["duckdb_relation", "pandas_frame", "polars_frame"]
 
 Rows = Callable[[], pa.Table]
-"""Reads the rows: a library that is missing is told before anything is read."""
+"""Reads the rows: a library that is missing is an error before anything is read."""
 
 
 def pandas_frame(rows: Rows) -> Any:

@@ -6,7 +6,7 @@ copy-on-write table is read as of the newest commit of the range. Of a merge-on-
 the range wrote are merged with each other, so a late row that loses against an older base row still comes back: that is
 what Apache Hudi answers.
 
-Commits that were archived may be in the range. Where the files that they left are cleaned, the rows cannot be told any more:
+Commits that were archived may be in the range. Where the files that they left are cleaned, the rows cannot be known any more:
 then the read is refused, unless `hoodie.datasource.read.incr.fallback.fulltablescan.enable` asks for the rows of today's table.
 """
 

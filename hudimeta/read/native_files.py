@@ -2,7 +2,7 @@
 
 Files keep the columns that they were written with. A column that came later is simply absent, which readers show as null; a few
 wider types they know as well. What they do not know is a column that was renamed or that took the name of another one, and
-most changes of types. That belongs to the commit which wrote a file, so it is told for instants and not for each file.
+most changes of types. That belongs to the commit which wrote a file, so it is stated for instants and not for each file.
 """
 
 from __future__ import annotations

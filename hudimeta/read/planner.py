@@ -192,7 +192,7 @@ def _partitions(
     kept, by_paths = _by_paths(question, paths)
     kept, by_times = _by_time_keys(question, kept)
     if by_times.skipped:
-        by_paths = replace(by_paths, remarks=())  # what the path does not state was told from the key
+        by_paths = replace(by_paths, remarks=())  # what the path does not state was computed from the key
     kept, by_stats = _by_partition_stats(question, kept)
     kept, by_keys = _by_key_indexes(question, indexes, kept)
     return kept, [by_paths, by_times, by_stats, *by_keys]

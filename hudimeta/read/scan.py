@@ -47,7 +47,7 @@ class Scan:
         request: What is asked of it; every row and column when left out.
 
     Raises:
-        ConfigError: A limit below 0, or no column. What does not fit the table is told when the scan is first used.
+        ConfigError: A limit below 0, or no column. What does not fit the table is an error when the scan is first used.
         UnsupportedFeature: Another query type.
     """
 

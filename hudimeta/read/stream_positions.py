@@ -3,7 +3,7 @@
 A position is a completion time (a requested time in tables of version 6): everything that completed by then was read. A batch
 is a range of an incremental or a CDC query from one position to another: it consists of whole commits, and can be read again.
 
-What cleaning and archival took cannot be told any more. A stream of rows can still go on: a batch that reaches up to what is
+What cleaning and archival took cannot be known any more. A stream of rows can still go on: a batch that reaches up to what is
 kept has every row that is still there, in its newest version; versions in between, and rows that came and went, are lost to it.
 A stream of changes has to leave the changes out.
 """
@@ -178,7 +178,7 @@ class _Kept:
 
     Attributes:
         end: Completion time of the earliest commit at which a batch of rows can end.
-        begin_of_changes: The earliest position from which all changes can be told.
+        begin_of_changes: The earliest position from which all changes can be known.
         lost: Which commits after the stream's position are gone, in words; "" for none.
     """
 
@@ -208,7 +208,7 @@ class _Kept:
         which = [
             f"{len(group)} later commits were {how}" for group, how in ((archived, "archived"), (cleaned, "cleaned")) if group
         ]
-        # A cleaner spares the files on which the first commit that it keeps was written: its changes can be told.
+        # A cleaner spares the files on which the first commit that it keeps was written: its changes can be known.
         return _Kept(end, one_earlier(end) or end, " and ".join(which))
 
 

@@ -248,7 +248,7 @@ def _obsolete(session: WriteSession, placed: pa.Table, timeline: Timeline, earli
         return old
     limit = instant_number(earliest.time)
     # What was there just before the earliest retained commit stays, as in Hudi: queries that began then can finish, and
-    # the changes of that commit can still be told.
+    # the changes of that commit can still be known.
     newest = np.full(int(group.max()) + 1 if len(group) else 0, -1, dtype=np.int64)
     before = at < limit
     np.maximum.at(newest, group[before], at[before])

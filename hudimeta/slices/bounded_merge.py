@@ -57,7 +57,7 @@ def merged_rows(
         schema: Columns of the merge.
         rules: How two versions of a row become one.
         memory: What may be held.
-        spilled: Is told how many bytes went to disk.
+        spilled: Counts the bytes that went to disk.
         level: How often these records were divided already.
     """
     source = iter(parts)

@@ -112,10 +112,10 @@ class CopiedFiles:
         footer = footer_of(metadata, name)
         return BaseFileSummary(size, metadata.num_rows, footer, self._bounds(footer.statistics, bounds_of), low, high)
 
-    def _bounds(self, told: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    def _bounds(self, stated: pa.Table, wanted: Sequence[str]) -> pa.Table:
         """Exact bounds, as `column_bounds` gives them: columns of which the footers tell too little are read."""
-        told = told.filter(pc.is_in(told["column"], pa.array(wanted, pa.string())))
-        rows = {told["column"][at].as_py(): told.slice(at, 1) for at in range(told.num_rows)}
+        stated = stated.filter(pc.is_in(stated["column"], pa.array(wanted, pa.string())))
+        rows = {stated["column"][at].as_py(): stated.slice(at, 1) for at in range(stated.num_rows)}
         unknown = [name for name, row in rows.items() if not _is_told(row)]
         found = BoundsOfColumns(unknown)
         for name in rows.keys() - unknown:

@@ -3,7 +3,7 @@
 From table version 8 on, a write makes log files of its own, which nobody touches any more once it is completed: their size is
 stated, each of their blocks bears the instant of the file's name, and bytes that are no block are damage. In version 6 the
 writes on a slice append to one another's files, and a dead one leaves a torn block between whole ones; so it is with files that
-an upgraded table keeps from then. Which bytes completed writes stand for is told by their commits, which are read only when
+an upgraded table keeps from then. Which bytes completed writes stand for is known from their commits, which are read only when
 there are bytes that nobody can read.
 """
 

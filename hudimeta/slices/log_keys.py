@@ -64,10 +64,10 @@ class LogKeys:
             silent = silent + 1 if tails.count(None) == len(tails) else 0
             width = 1 if silent else PARALLEL_REQUESTS
             for tail in tails:
-                told = () if tail is None else (tail.index.own, *tail.index.others)
-                for one in told:
+                listed = () if tail is None else (tail.index.own, *tail.index.others)
+                for one in listed:
                     self.keep(join(partition_path, one.name), one)
-                found |= {one.name: one for one in told if logs.get(one.name) == one.size}
+                found |= {one.name: one for one in listed if logs.get(one.name) == one.size}
         return [found[name] for name in names if name in found]
 
     def _remembered(self, partition_path: str, name: str, size: int) -> LogFileKeys | None:

@@ -29,7 +29,7 @@ __all__ = ["BUCKETS", "LogSpill"]
 BUCKETS = 16
 """Into how many buckets records go; what is still too large is divided again."""
 _KNOWN_KEYS = 1 << 23
-"""Size of the table that tells foreign keys: up to a million keys, seven of eight foreign ones are told."""
+"""Size of the table that tells foreign keys: up to a million keys, seven of eight foreign ones are recognised."""
 
 _DELETED, _NATURAL = "\0deleted", "\0natural"
 _GATHERED = 4 << 20

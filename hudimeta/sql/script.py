@@ -169,12 +169,12 @@ def split(text: str) -> Iterator[str]:
     for piece in _PIECE.finditer(text):
         first = FIRST_WORD.match(text, begin)
         if piece.group() == ";" and (first is None or first[1].upper() != "BEGIN"):
-            yield from _told(text[begin : piece.start()])
+            yield from _unless_empty(text[begin : piece.start()])
             begin = piece.end()
-    yield from _told(text[begin:])
+    yield from _unless_empty(text[begin:])
 
 
-def _told(text: str) -> Iterator[str]:
+def _unless_empty(text: str) -> Iterator[str]:
     bare = "".join(p.group() for p in _PIECE.finditer(text) if not p.group().startswith(("--", "/*")))
     if bare.strip():
         yield text.strip()

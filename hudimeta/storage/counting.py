@@ -95,7 +95,7 @@ class RequestLog:
     """All requests since it was made; safe for many threads.
 
     Attributes:
-        meter: Who is told what else is done on the storage.
+        meter: Counts what else is done on the storage.
     """
 
     def __init__(self) -> None:

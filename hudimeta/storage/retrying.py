@@ -74,7 +74,7 @@ class RetryingStorage:
         inner: The storage that does the work.
         budget: Of each request.
         timer: Where time comes from.
-        refused: Told of each attempt that was refused: what was asked for, such as `read`, and the path.
+        refused: Called for each attempt that was refused: what was asked for, such as `read`, and the path.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class RetryingStorage:
         self._refused = refused
 
     def __reduce__(self) -> tuple[type[RetryingStorage], tuple[Storage, RetryBudget, Timer]]:
-        """In another process nobody is told until somebody asks to be."""
+        """In another process nothing is reported until somebody asks to be."""
         return RetryingStorage, (self.inner, self._budget, self._timer)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """How a table wants its metadata table used: its own word in `hoodie.properties`, where options say nothing.
 
-Apache Hudi does not know these properties and keeps them: its writers and readers are told by their own options.
+Apache Hudi does not know these properties and keeps them: its writers and readers have options of their own for that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which keys a commit added to the table, and of which it told the record index, in a few bytes of its extraMetadata.
+"""Which keys a commit added to the table, and which of them to the record index, in a few bytes of its extraMetadata.
 
 Writers that are at work at once compare keys under the table lock. What a commit states here spares them the files and logs
 that say the same at length. Of each key there are the 32 bits of its CRC-32, together little endian in base64, so that only
@@ -60,10 +60,10 @@ def none_stated(what: Stated, keys: Sequence[pa.Array], commits: Iterable[Mappin
         commits: The records of completed commits.
     """
     found = [stated_hashes(what, commit) for commit in commits]
-    told = [one for one in found if one is not None]
-    if len(told) < len(found):
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
         return False
-    return not told or not np.isin(key_hashes(keys), np.concatenate(told)).any()
+    return not known or not np.isin(key_hashes(keys), np.concatenate(known)).any()
 
 
 def key_hashes(keys: Sequence[pa.Array]) -> Hashes:

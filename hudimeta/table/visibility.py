@@ -31,7 +31,7 @@ class Visibility:
             archiving takes only what is completed. None when there is none: then only `completed` counts.
         as_of: Requested time that the reader stands at; None for the latest.
         replaced: File groups that completed replacecommits, up to `as_of`, took out of the table: columns partition_path
-            and file_id, and instant where a timeline told them; None for none.
+            and file_id, and instant where a timeline states them; None for none.
         logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
         history: See `CompletionTimes`.
     """

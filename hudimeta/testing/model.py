@@ -1,4 +1,4 @@
-"""A table as a dictionary: what every write should come to, told in the plainest way there is.
+"""A table as a dictionary: what every write should come to, in the plainest way there is.
 
 A row is a dict of its data columns. Rows are kept by (partition path, record key) in lists, because inserts may double a key.
 """

@@ -21,7 +21,7 @@ SAVEPOINTS_KEY = "savepointed_timestamps"
 """Entry of a clean's extraMetadata, Apache Hudi's too: savepointed moments, separated by commas."""
 
 PARTIAL_KEY = "hudimeta.clean.partial"
-"""Entry of the extraMetadata of a clean of ours that was told to look at some partitions alone."""
+"""Entry of the extraMetadata of a clean of ours that looked at some partitions alone."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -36,7 +36,7 @@ _POINT_LOOK_UPS = 50_000
 
 
 class UnknownKeys(Exception):
-    """What another write added cannot be told; says why."""
+    """What another write added cannot be known; says why."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class AddedKeys:
         return {} if self.by_partition is None else stated(Stated.ADDED, [*self.by_partition.values()])
 
     def none_stated(self, commits: Iterable[Mapping[str, Any]]) -> bool:
-        """True when commits state that they added none of them, wherever; False also where that cannot be told."""
+        """True when commits state that they added none of them, wherever; False also where that cannot be known."""
         return self.by_partition is not None and none_stated(Stated.ADDED, [*self.by_partition.values()], commits)
 
     def shared_with(
@@ -103,7 +103,7 @@ class AddedKeys:
             touched: File groups that they changed.
 
         Raises:
-            UnknownKeys: Their keys cannot be told.
+            UnknownKeys: Their keys cannot be known.
         """
         count = None if self.by_partition is None else sum(map(len, self.by_partition.values()))
         by_index = table.lookup.choice.kind is IndexKind.RECORD_INDEX

@@ -281,7 +281,7 @@ class LogFileWriter:
 
 
 def _of_file(changes: FileFacts | None, number: int) -> FileFacts:
-    """The changes of keys are told once, with the first file; the others say that they change none."""
+    """The changes of keys are stated once, with the first file; the others say that they change none."""
     if changes is None or number == 1:
         return changes or FileFacts()
     return FileFacts(None if changes.keys is None else KeyChanges(), {name: KeyChanges() for name in changes.values})

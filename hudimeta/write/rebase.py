@@ -6,7 +6,7 @@
                                        is later than theirs: of two base files readers take that of the later instant
     all else                           a conflict; the whole write is tried again from its input
 
-Rows of the others are told by what their files say: keys in their log files, commit times in their base file.
+Rows of the others are found by what their files say: keys in their log files, commit times in their base file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Rebase:
             crossed: File groups that others changed, each with these changes; none where only a clustering is pending.
 
         Raises:
-            CommitConflict: Rows are shared, or it cannot be told.
+            CommitConflict: Rows are shared, or it cannot be known.
         """
         pieces = self._outcome.pieces
         if pieces is None:

@@ -176,7 +176,7 @@ class Settlement:
             shared = added.shared_with(theirs, TableFiles.at(self._session, timeline), touched)
         except UnknownKeys as error:
             paths = sorted({file.group.partition_path for file in theirs})
-            cure = f"Nothing was published; run the write again. Which rows the other write added cannot be told: {error}"
+            cure = f"Nothing was published; run the write again. Which rows the other write added cannot be known: {error}"
             raise CommitConflict(operation, [(path, "new rows") for path in paths], winner, cure) from error
         if shared is not None:
             place = (shared.group.partition_path, shared.group.file_id)

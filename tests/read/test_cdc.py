@@ -147,7 +147,7 @@ def test_archived_commits_are_refused_unless_what_is_left_will_do(rich_table: Ca
 
 def test_cleaned_files_are_named(rich_table: Callable[..., Path]) -> None:
     table = capture(rich_table("cleaned_commits", fresh=True))
-    with pytest.raises(TableError, match=r"changes of commit 20261121040103094 cannot be told: east/.*parquet is gone"):
+    with pytest.raises(TableError, match=r"changes of commit 20261121040103094 cannot be known: east/.*parquet is gone"):
         table.scan(query_type="cdc", begin="000").to_table()
 
 

@@ -27,7 +27,7 @@ __all__ = ["AttachedReader"]
 
 
 class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """A reader that remembers what it is told.
+    """A reader that remembers what it is given.
 
     Args:
         spark: The session.

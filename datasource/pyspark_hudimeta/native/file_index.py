@@ -1,6 +1,6 @@
 """A `FileIndex` of Spark's that Python implements: Spark asks it, once for each scan of each query, which files to read.
 
-Spark hands over the filters of that scan, and of no other, so that files may be left out by them. Whatever it is told, it
+Spark hands over the filters of that scan, and of no other, so that files may be left out by them. Whatever it is given, it
 applies all filters to the rows by itself, except filters over partition columns alone; there are none here that a query can
 name. Calls come on the threads that plan queries.
 """

@@ -94,7 +94,7 @@ class FrameScan:
 
     @property
     def report(self) -> ScanReport:
-        """What planning found and skipped. Spark reads the rows, so that their number is not told here."""
+        """What planning found and skipped. Spark reads the rows, so their number is not counted here."""
         return self._scan.report
 
     @cached_property

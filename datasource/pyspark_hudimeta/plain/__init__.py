@@ -3,7 +3,7 @@
 __all__ = [
     "commit_report",  # what the last write of a DataFrame did
     "given_paths",  # the paths of a read, and the tables that they lead to
-    "listed_slices",  # slices that a read is told to read
+    "listed_slices",  # slices that a read has to read
     "location",  # which folder a statement means
     "registration",  # tables of Spark's catalog
     "source",  # the data source that Spark finds by its name

@@ -1,4 +1,4 @@
-"""File slices as the text of an option: what a read of the Python source is told to read, instead of planning by itself.
+"""File slices as the text of an option: what a read of the Python source has to read, instead of planning by itself.
 
 The text is base64 of an Arrow file with the columns of `table.slices.slices_schema()`, compressed: some 60 bytes a slice.
 """

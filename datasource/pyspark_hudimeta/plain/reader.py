@@ -36,7 +36,7 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes
 
     Args:
         scan: What to read, its columns in the order of `schema`.
-        schema: What Spark was told.
+        schema: What Spark has.
         slices: The file slices to read, where they are planned already; columns of `table.slices.slices_schema()`.
 
     Raises:

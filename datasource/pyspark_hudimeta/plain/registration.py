@@ -203,26 +203,26 @@ def registered_schema(
 def with_default_values(schema: StructType, defaults: Mapping[str, str]) -> StructType:
     """The schema of an entry whose columns have these default values, and no others."""
 
-    def told(column: StructField) -> StructField:
+    def with_default(column: StructField) -> StructField:
         metadata = {key: value for key, value in (column.metadata or {}).items() if key != DEFAULT_KEY}
         if column.name in defaults:
             metadata[DEFAULT_KEY] = defaults[column.name]
         return StructField(column.name, column.dataType, column.nullable, metadata)
 
-    return StructType([told(column) for column in schema])
+    return StructType([with_default(column) for column in schema])
 
 
 def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
     """The schema of an entry that shall have other options."""
 
-    def told(column: StructField) -> StructField:
+    def with_registration(column: StructField) -> StructField:
         metadata = dict(column.metadata or {})
         if CARRIER_KEY not in metadata:
             return column
         metadata[CARRIER_KEY] = replace(Registration.decode(metadata[CARRIER_KEY]), options=options).encode()
         return StructField(column.name, column.dataType, column.nullable, metadata)
 
-    return StructType([told(column) for column in schema])
+    return StructType([with_registration(column) for column in schema])
 
 
 def carriers(schema: StructType) -> Iterator[Carrier]:

@@ -71,7 +71,7 @@ def begin_stream(target: Target, schema: StructType) -> HudiStreamReader:
 
     Args:
         target: The table, with the options of the stream.
-        schema: What Spark was told; it stays so as long as the query runs.
+        schema: What Spark has; it stays so as long as the query runs.
 
     Raises:
         ConfigError: Options that belong to no stream.
@@ -92,7 +92,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         location: The table.
         options: Of the stream.
         settings: The same, read.
-        schema: What Spark was told.
+        schema: What Spark has.
     """
 
     def __init__(self, location: str, options: Options, settings: StreamSettings, schema: StructType) -> None:

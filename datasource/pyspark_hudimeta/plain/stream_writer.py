@@ -86,11 +86,11 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # Sp
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Publish, unless the batch is in the table already."""
-        told = [message for message in messages if isinstance(message, BatchMessage)]
-        if told:
-            write: PlainWrite = pickle.loads(told[0].write)
-            options = write.options.having(_batch(write.options.given, told[0].query, batchId))
-            LOG.info("%s", replace(write, options=options).commit([message.payload for message in told]))
+        ours = [message for message in messages if isinstance(message, BatchMessage)]
+        if ours:
+            write: PlainWrite = pickle.loads(ours[0].write)
+            options = write.options.having(_batch(write.options.given, ours[0].query, batchId))
+            LOG.info("%s", replace(write, options=options).commit([message.payload for message in ours]))
         settle()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name

@@ -45,25 +45,25 @@ class Calendars:
     int96: bool
     against_int96: str
 
-    def refused(self, told: Mapping[bytes, bytes], kinds: Iterable[pa.DataType]) -> str:
+    def refused(self, entries: Mapping[bytes, bytes], kinds: Iterable[pa.DataType]) -> str:
         """Why dates and times of a file must be read by Spark; empty when they need not.
 
         Args:
-            told: Keys and values of its footer.
+            entries: Keys and values of its footer.
             kinds: Types of the columns that are read, with INT96 as bytes.
         """
         kinds = list(kinds)
         if any(_has(kind, _is_date) for kind in kinds):
-            if told.get(_VERSION, _DATES_SINCE) < _DATES_SINCE or _LEGACY_DATES in told:
+            if entries.get(_VERSION, _DATES_SINCE) < _DATES_SINCE or _LEGACY_DATES in entries:
                 return "has dates of the calendar of before Spark 3"
-            if _VERSION not in told and not self.dates:
+            if _VERSION not in entries and not self.dates:
                 return "does not say of which calendar its dates are"
         if any(_has(kind, _BYTES.equals) for kind in kinds):
             if self.against_int96:
                 return f"has timestamps of type INT96, and {self.against_int96}"
-            if told.get(_VERSION, _INT96_SINCE) < _INT96_SINCE or _LEGACY_INT96 in told:
+            if entries.get(_VERSION, _INT96_SINCE) < _INT96_SINCE or _LEGACY_INT96 in entries:
                 return "has timestamps of type INT96 of the calendar of before Spark 3.1"
-            if _VERSION not in told and not self.int96:
+            if _VERSION not in entries and not self.int96:
                 return "does not say of which calendar its timestamps of type INT96 are"
         return ""
 

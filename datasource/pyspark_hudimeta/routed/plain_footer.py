@@ -55,8 +55,8 @@ def plain_footer(metadata: Any) -> PlainFooter:
         return PlainFooter(metadata, False)
     fields = decode_footer(metadata)
     if noted:
-        told: Elements = fields[5][1]
-        fields[5] = (fields[5][0], Elements(told.kind, [one for one in told.values if one[1][1] != _ARROW]))
+        entries: Elements = fields[5][1]
+        fields[5] = (fields[5][0], Elements(entries.kind, [one for one in entries.values if one[1][1] != _ARROW]))
     if int96:
         _take_for_bytes(fields)
     return PlainFooter(_encoded(fields), int96)

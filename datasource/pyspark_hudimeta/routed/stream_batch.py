@@ -2,7 +2,7 @@
 
 What a batch writes with that session says which batch of which stream it is, so that a batch which is repeated after a failure
 is not written twice (see `hudimeta.commit.stream_batches`). A batch may write several times, to several tables: its n-th write
-to a table is told from the others by its number, so a repeated batch has to write in the same order.
+to a table differs from the others by its number, so a repeated batch has to write in the same order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`shell` and `submit`: Spark's own programs, told to run Python in such a way that sessions are attached."""
+"""`shell` and `submit`: Spark's own programs, made to run Python in such a way that sessions are attached."""
 
 from __future__ import annotations
 

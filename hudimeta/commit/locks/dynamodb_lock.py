@@ -84,8 +84,8 @@ class _Item:
         except (KeyError, ValueError):
             owner = version = None
         if owner is None or version is None:
-            told = f"{address} is not a lock: delete it if no writer runs, or name another table"
-            raise StorageError(address.key, told)
+            message = f"{address} is not a lock: delete it if no writer runs, or name another table"
+            raise StorageError(address.key, message)
         return _Item(owner, version, lease_s, "isReleased" in fields, texts.get("lockedAt"))
 
 
@@ -136,8 +136,10 @@ class DynamoDbLock(RenewedLock):
             else:
                 taken = now - watched_since > found.lease_s and self._put(found)
                 if taken:
-                    told = f"the table lock, {self._address}, of {found.owner} is taken over: nobody renewed it for its lease"
-                    warnings.warn(told, HudiWarning, stacklevel=2)
+                    message = (
+                        f"the table lock, {self._address}, of {found.owner} is taken over: nobody renewed it for its lease"
+                    )
+                    warnings.warn(message, HudiWarning, stacklevel=2)
             if taken:
                 return
             self._timing.wait(until, partial(self._busy, found))
@@ -154,11 +156,11 @@ class DynamoDbLock(RenewedLock):
 
     def _read(self, *, make_table: bool = False) -> _Item | None:
         try:
-            with self._told():
+            with self._our_errors():
                 fields = self._client.get_item(TableName=self._address.table, Key=self._key, ConsistentRead=True).get("Item")
         except _Refused as refused:
             if refused.code != _NO_TABLE:
-                raise refused.told from refused
+                raise refused.error from refused
             if make_table:
                 self._create_table()
             return None
@@ -193,14 +195,14 @@ class DynamoDbLock(RenewedLock):
     def _on_condition(self, wanted: _Item, request: str, **arguments: Any) -> bool:
         """Make a change; True when it was made, be it by a request whose answer was lost and that was repeated."""
         try:
-            with self._told():
+            with self._our_errors():
                 getattr(self._client, request)(TableName=self._address.table, **arguments)
         except _Refused as refused:
             found = self._read()
             if found is not None and found.version == wanted.version:
                 return True
             if refused.code not in (_NOT_THERE, _NO_TABLE):
-                raise refused.told from refused
+                raise refused.error from refused
             return False
         return True
 
@@ -232,7 +234,7 @@ class DynamoDbLock(RenewedLock):
         with self._changing, contextlib.suppress(_Refused):
             mine = self._mine
             if mine is not None and self._lost_to is None:
-                with self._told():
+                with self._our_errors():
                     ours = self._while_ours({})
                     self._client.delete_item(TableName=self._address.table, Key=self._key, **ours)
             self._mine = None
@@ -265,7 +267,7 @@ class DynamoDbLock(RenewedLock):
         return boto3.client("dynamodb", region_name=at.region, endpoint_url=at.endpoint, **dict(at.credentials))
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _our_errors(self) -> Iterator[None]:
         """Errors of Amazon's client as ours."""
         self._client  # noqa: B018 - made before its errors are imported: it tells of a missing library
         from botocore.exceptions import BotoCoreError, ClientError
@@ -287,7 +289,7 @@ class DynamoDbLock(RenewedLock):
             }
         name = self._address.table
         try:
-            with self._told():
+            with self._our_errors():
                 self._client.create_table(
                     TableName=name,
                     KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
@@ -296,7 +298,7 @@ class DynamoDbLock(RenewedLock):
                 )
         except _Refused as refused:
             if refused.code != _TABLE_EXISTS:
-                raise refused.told from refused
+                raise refused.error from refused
         until = self._timing.monotonic() + self._address.creation_s
         while self._table_status() != "ACTIVE":
             if self._timing.monotonic() >= until:
@@ -305,11 +307,11 @@ class DynamoDbLock(RenewedLock):
 
     def _table_status(self) -> str:
         try:
-            with self._told():
+            with self._our_errors():
                 return str(self._client.describe_table(TableName=self._address.table)["Table"]["TableStatus"])
         except _Refused as refused:
             if refused.code != _NO_TABLE:
-                raise refused.told from refused
+                raise refused.error from refused
             return "CREATING"
 
 
@@ -319,4 +321,4 @@ class _Refused(Exception):
     def __init__(self, address: DynamoDbAddress, text: str, code: str = "") -> None:
         super().__init__(text)
         self.code = code
-        self.told = StorageError(address.key, f"{address} gave no lock: {hidden(text)}")
+        self.error = StorageError(address.key, f"{address} gave no lock: {hidden(text)}")

@@ -45,11 +45,11 @@ class FencedLock:
     Args:
         lock: The lock.
         clock: The present.
-        told: The storage whose meter is told how long it took and was held; None for nobody.
+        metered: The storage whose meter counts how long it took and was held; None for nobody.
     """
 
-    def __init__(self, lock: TableLock, clock: Clock, told: Storage | None = None) -> None:
-        self._lock, self._clock, self._told = lock, clock, told
+    def __init__(self, lock: TableLock, clock: Clock, metered: Storage | None = None) -> None:
+        self._lock, self._clock, self._metered = lock, clock, metered
         self._certain_at: int | None = None
 
     @contextlib.contextmanager
@@ -70,7 +70,7 @@ class FencedLock:
             self._tell(asked, had)
 
     def _tell(self, asked: float, had: float | None) -> None:
-        meter = meter_of(self._told)
+        meter = meter_of(self._metered)
         if meter is NO_METER:
             return
         now = perf_counter()

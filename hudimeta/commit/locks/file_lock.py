@@ -78,7 +78,7 @@ class FileLock(RenewedLock):
         try:
             self._folder.put_if_absent(FILE_NAME, wanted)
         except AlreadyExists:
-            # A store's client repeats a request whose answer was lost, and is then told that somebody was first: itself.
+            # A store's client repeats a request whose answer was lost, and then hears that somebody was first: itself.
             return self._read() == wanted
         except StorageError:
             if self._read() != wanted:
@@ -93,8 +93,10 @@ class FileLock(RenewedLock):
         about = self._folder.stat(FILE_NAME)
         if about is None or self._timing.now_ms() - about.modified_ms <= self._expire_s * 1000:
             return False
-        told = f"the table lock {self._shown} of {_owner_of(found)} is taken over: nobody changed it for {self._expire_s:.0f} s"
-        warnings.warn(told, HudiWarning, stacklevel=2)
+        message = (
+            f"the table lock {self._shown} of {_owner_of(found)} is taken over: nobody changed it for {self._expire_s:.0f} s"
+        )
+        warnings.warn(message, HudiWarning, stacklevel=2)
         return True
 
     def _busy_here(self) -> LockTimeout:

@@ -146,7 +146,7 @@ class StorageLock(RenewedLock):
             if self._read() != wanted:
                 raise
             return True
-        # A store's client repeats a request whose answer was lost, and is then told that somebody was first: itself.
+        # A store's client repeats a request whose answer was lost, and then hears that somebody was first: itself.
         return self._read() == wanted
 
     def _is_free(self, lease: Lease) -> bool:

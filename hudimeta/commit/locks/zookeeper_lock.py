@@ -126,8 +126,8 @@ class ZooKeeperLock(GuardedLock):
             except TooLong:
                 raise self._busy(client) from None
         except KazooException as error:
-            told = f"ZooKeeper at {self._address.servers} gave no lock: {type(error).__name__} {error}".rstrip()
-            raise StorageError(self._address.path, told) from error
+            message = f"ZooKeeper at {self._address.servers} gave no lock: {type(error).__name__} {error}".rstrip()
+            raise StorageError(self._address.path, message) from error
 
     def _busy(self, client: KazooClient) -> LockTimeout:
         from kazoo.exceptions import NoNodeError

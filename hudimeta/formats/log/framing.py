@@ -88,7 +88,7 @@ def read_blocks(data: bytes | memoryview, path: str = "", size: int | None = Non
         UnsupportedFeature: A log format version, block type or header entry that is unknown.
     """
     whole = memoryview(data).cast("B")
-    stated = [told for told in (size, _sealed_size(whole, path)) if told]
+    stated = [one for one in (size, _sealed_size(whole, path)) if one]
     if max(stated, default=0) > len(whole):
         raise CorruptFileError(path, len(whole), f"a file of {max(stated)} bytes", f"its end after {len(whole)}")
     size = min(stated, default=len(whole))

@@ -1,6 +1,6 @@
 """Which keys a log file touches, in the footer of its Parquet block: what a look-up reads instead of the log.
 
-Keys are told by *prints*, the first bytes of a hash. Sorted, they are a filter that takes no more room than a bloom filter of
+Keys are compared by *prints*, the first bytes of a hash. Sorted, they are a filter no larger than a bloom filter of
 the same share of false positives, and is searched in one pass for all keys of a batch. The smallest and the greatest key stand
 in the entries that base files have for them; one entry more tells of the file and of files before it, so that the end of the
 newest log tells of several::

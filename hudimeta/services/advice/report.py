@@ -118,7 +118,7 @@ class Advice(Report):
         recommended: What is worth building, the best first; each saves what it says on top of those before it.
         considered: What else was looked at, with what it would save by itself.
         unused: Indexes that may be dropped.
-        notes: What could not be told.
+        notes: What could not be known.
         applied: What was built, with `apply`.
     """
 

@@ -6,7 +6,7 @@
     3. under the lock: what came since the last look goes on top of what the first has made, and all of it is written
 
 What is done under the lock is what making an index there always was (`commit.index_build`), but for the reading, finding and
-encoding (`commit.index_ahead`). Writers that began before bring their files' entries along, or are told to run again. A run
+encoding (`commit.index_ahead`). Writers that began before bring their files' entries along, or have to run again. A run
 that died is run again from its plan.
 """
 

@@ -107,7 +107,7 @@ Made = tuple[tuple[IndexReport, ...], ValidationReport]
 
 
 def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
-    """The metadata table, if the number of its file groups can be told; None where it must be laid out anew."""
+    """The metadata table, if the number of its file groups can be known; None where it must be laid out anew."""
     if not session.properties.has_metadata_table:
         return None
     try:

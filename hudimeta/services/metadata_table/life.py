@@ -59,7 +59,7 @@ def create(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
         dry_run: Only tell which partitions it would have.
 
     Raises:
-        TableError: It has one, or is told to have none.
+        TableError: It has one, or its properties say that it has none.
     """
     begin, table = time.perf_counter(), hidden(session.storage.root)
     if session.properties.has_metadata_table:
@@ -111,7 +111,7 @@ def update(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
 
 
 def delete(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
-    """Remove the metadata table with all indexes. The next write makes it anew, unless the table is told to have none.
+    """Remove the metadata table with all indexes. The next write makes it anew, unless its properties say that it has none.
 
     Args:
         session: The table.

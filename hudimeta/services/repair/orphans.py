@@ -139,7 +139,7 @@ class _Owners:
             return
 
     def why_orphan(self, file: _Found) -> str | None:
-        """Why nobody owns a file; "" where somebody does, None where that cannot be told."""
+        """Why nobody owns a file; "" where somebody does, None where that cannot be known."""
         time = file.instant
         if file.path in self._saved:
             return ""

@@ -9,7 +9,7 @@
     expr_index_*           expressions.py   computed anew
 
 The table is looked at as of one snapshot. When something differs and the timeline, listed again at the end, has moved, nothing
-can be told: a writer or a cleaner may have been faster than the validator.
+can be known: a writer or a cleaner may have been faster than the validator.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class EveryByte:
             by_sort.setdefault(task.sort, []).append(task)
         for sort, tasks in by_sort.items():
             findings = Findings(compared=len(tasks))
-            found = self._engine.map(_told, tasks)
+            found = self._engine.map(_verified, tasks)
             findings.wrong("damaged", [text for text, _ in found if text])
             findings.notes += [note for _, notes in found for note in notes]
             yield findings.result(f"every byte of {sort}")
@@ -163,7 +163,7 @@ class EveryByte:
         return None
 
 
-def _told(task: _Task) -> tuple[str, Sequence[str]]:
+def _verified(task: _Task) -> tuple[str, Sequence[str]]:
     """What is wrong with a file, "" for nothing, and what else is to be said of it."""
     try:
         return "", task.verify()

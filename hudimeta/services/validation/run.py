@@ -46,7 +46,7 @@ def validate(
         deep: Read every byte of the table as well, with or without a metadata table.
 
     Returns:
-        What holds, what differs, and what cannot be told.
+        What holds, what differs, and what cannot be known.
 
     Raises:
         IndexNotReady: The table has no metadata table, or not that partition.

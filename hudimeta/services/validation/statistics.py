@@ -231,7 +231,7 @@ def _tell_partitions_without(findings: Findings, column: str, whole: pa.Table, s
 def _tell_denied_nulls(findings: Findings, column: str, files: pa.Table, stated: pa.Table, with_logs: pa.Array) -> None:
     """Partitions that are said to hold no null and do: Hudi counts only files with a record of the column, which came later.
 
-    Nulls of a slice with log files may be superseded by them: then nothing is told.
+    Nulls of a slice with log files may be superseded by them: then nothing is compared.
     """
     full = pc.and_(pc.equal(stated["null_count"], 0), pc.greater(stated["value_count"], 0))
     denied = stated["name"].filter(pc.fill_null(full, False)).combine_chunks()

@@ -128,7 +128,7 @@ def _said(action: str, entry: Mapping[str, Any]) -> bytes | None:
 
 
 def _encoded(encode: _Encode, record: Mapping[str, Any] | None) -> bytes | None:
-    """A record in the form of version 8; None where there is none, or where it cannot be told so."""
+    """A record in the form of version 8; None where there is none, or where it cannot be put so."""
     try:
         return None if record is None else encode(record)
     except (ValueError, KeyError, TypeError, AttributeError):  # what fastavro raises on values that its schema does not have

@@ -1,4 +1,4 @@
-"""What actors do, and what they were told: writes, reads and services, as a user of a table asks for them."""
+"""What actors do, and how that ended: writes, reads and services, as a user of a table asks for them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Act:
 
 @dataclass
 class Log:
-    """What all actors were told.
+    """What all actors saw.
 
     Attributes:
         writes, reads: See there; reads that were refused are left out.
@@ -110,7 +110,7 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
     value = float(sum(ord(letter) * 31**at for at, letter in enumerate(act.name)) % 1_000_003)
     rows = simple_rows(act.ids, 1, value)
 
-    def told(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
+    def ended(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
         log.writes.append(WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text))
 
@@ -118,16 +118,16 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
         session = WriteSession(actor.storage, OPTIONS.read({**options, _NAME: act.name}), engine=LocalEngine(1))
         report = write_rows(session, act.operation, rows)
     except Died:
-        told(WriterOutcome.UNKNOWN)
+        ended(WriterOutcome.UNKNOWN)
         raise
     except CommitOutcomeUnknown as error:
-        told(WriterOutcome.UNKNOWN, None, error)
+        ended(WriterOutcome.UNKNOWN, None, error)
     except HudiError as error:
-        told(WriterOutcome.REFUSED, None, error)
+        ended(WriterOutcome.REFUSED, None, error)
         if isinstance(error, NotFound):
             raise ValidationFailed(f"{act.name} met a file that is gone: {error}") from error
     else:
-        told(WriterOutcome.ACKNOWLEDGED, report.completion)
+        ended(WriterOutcome.ACKNOWLEDGED, report.completion)
 
 
 def _serve(storage: Storage, kind: ActKind, options: Options) -> None:

@@ -32,7 +32,7 @@ _MOST_MISSED = 6
 
 
 class WriterOutcome(enum.Enum):
-    """What a writer was told."""
+    """How a write ended for its writer."""
 
     ACKNOWLEDGED = "acknowledged"
     REFUSED = "refused"
@@ -48,9 +48,9 @@ class WriteDone:
         operation: What was asked for.
         rows: Of which rows.
         begun, ended: True times.
-        outcome: What the writer was told.
+        outcome: How it ended for the writer.
         completion: Of what was acknowledged; None where nothing was to be written.
-        told: The error.
+        error: Of a refused one, as text.
     """
 
     name: str
@@ -60,12 +60,12 @@ class WriteDone:
     ended: float
     outcome: WriterOutcome
     completion: str | None = None
-    told: str = ""
+    error: str = ""
 
     def __str__(self) -> str:
         keys = ",".join(self.rows["id"].to_pylist())
-        told = f" {self.told}" if self.told else ""
-        return f"{self.name} {self.operation.value} {keys} {self.outcome.value} {self.completion or ''}{told}"
+        error = f" {self.error}" if self.error else ""
+        return f"{self.name} {self.operation.value} {keys} {self.outcome.value} {self.completion or ''}{error}"
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Run:
 
     Attributes:
         trace: Every call of storage.
-        log: What the actors were told.
+        log: What the actors saw.
         turns: How often somebody went on.
         witness: The order of the writes.
     """
@@ -238,7 +238,7 @@ def _check_protocol(trace: list[StorageCall]) -> None:
 def _check_the_living(done: Run) -> None:
     """Nobody takes a writer for dead that was not stopped, nor had a clock so far from the others'."""
     for one in done.log.writes:
-        if one.outcome is WriterOutcome.REFUSED and not done.may_leave_files and _ROLLED_BACK in one.told:
+        if one.outcome is WriterOutcome.REFUSED and not done.may_leave_files and _ROLLED_BACK in one.error:
             raise ValidationFailed(f"taken for dead though it was not: {one}")
 
 

@@ -111,8 +111,8 @@ class ComputedArrival:
                         made += len(batch)
                     rows += len(batch)
                     see(seen, batch)
-                    told = table_of(batch).append_column(_ROW, _identities(action, own))
-                    for slot, spans in file.add_by(told, self.slots.numbers(batch)).items():
+                    identified = table_of(batch).append_column(_ROW, _identities(action, own))
+                    for slot, spans in file.add_by(identified, self.slots.numbers(batch)).items():
                         slots.setdefault(slot, []).extend(spans)
         self.write.refuse_when_over(opened.storage, [path] if rows else [])
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))

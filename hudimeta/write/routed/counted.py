@@ -1,4 +1,4 @@
-"""Requests that tasks make of the table's storage, told with what they hand back, so that a commit's report has them all."""
+"""Requests that tasks make of the table's storage, counted with what they hand back, so that a commit's report has them all."""
 
 from __future__ import annotations
 
