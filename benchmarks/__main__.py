@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
-from benchmarks.case import MINE, NEEDS_JVM, OURS, Case, Measured, Settings, all_cases, select
+from benchmarks.case import MINE, NEEDS_JVM, OURS, Case, Measured, Settings, all_cases, in_turn, select
 from benchmarks.job import Absent
 from benchmarks.measure import disagreements, run_side
 
 SMOKE_SCALE = 0.01
+SECONDS_OF_A_DAY = 86_400
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -32,6 +33,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only-ours", action="store_true", help="leave the rivals out")
     parser.add_argument("--without", action="append", default=[], metavar="SIDE", help="leave a side out: 'Hudi 1.0.2'")
     parser.add_argument("--smoke", action="store_true", help="tiny data, two rounds, no rival in Java: does it run at all?")
+    parser.add_argument(
+        "--parts", type=int, default=1, help="take the claims that have their turn today, each every so many days"
+    )
     parser.add_argument("--list", action="store_true", help="list the cases")
     return parser.parse_args(arguments)
 
@@ -40,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run; 1 when a side failed, answers differ, or a count is above its goal. A missed time is a figure, no failure."""
     asked = parse(arguments)
     try:
-        cases = select(all_cases(), asked.names)
+        cases = in_turn(select(all_cases(), asked.names), asked.parts, int(time.time()) // SECONDS_OF_A_DAY)
     except LookupError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -211,6 +211,11 @@ class Case:
     not_in_smoke: tuple[str, ...] = ()
     patience_s: int = 1800
 
+    @property
+    def claim(self) -> str:
+        """`P3` of `P3-286k`."""
+        return self.name.partition("-")[0]
+
 
 Side = Callable[["Job"], None]
 
@@ -242,6 +247,20 @@ def select(cases: Iterable[Case], wanted: Iterable[str]) -> list[Case]:
         if not any(_matches(case, name) for case in found):
             raise LookupError(f"no benchmark named {name}; there are {', '.join(case.name for case in found)}")
     return [case for case in found if any(_matches(case, name) for name in chosen)]
+
+
+def in_turn(cases: Iterable[Case], parts: int, turn: int) -> list[Case]:
+    """The cases of every so many claims: each turn takes others, and cases of one claim, which share data, stay together.
+
+    Args:
+        cases: All of them.
+        parts: Turns until each claim was taken.
+        turn: The number of this one.
+    """
+    found = list(cases)
+    claims = list(dict.fromkeys(case.claim for case in found))
+    taken = set(claims[turn % parts :: parts])
+    return [case for case in found if case.claim in taken]
 
 
 def _matches(case: Case, name: str) -> bool:

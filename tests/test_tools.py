@@ -79,3 +79,14 @@ def test_make_alone_lists_every_verb() -> None:
     ran = subprocess.run(["make", "PYTHON=" + sys.executable], cwd=ROOT, capture_output=True, text=True, check=True)
     for verb in ("demo", "test", "check", "interop", "bench", "ci"):
         assert f"\n  {verb} " in ran.stdout
+
+
+def test_benchmarks_take_turns_by_claims() -> None:
+    """`--parts 2`: the cases of a claim stay together, and two days take all."""
+    from benchmarks.case import all_cases, in_turn
+
+    cases = all_cases()
+    even, odd = in_turn(cases, 2, 6), in_turn(cases, 2, 7)
+    assert {case.claim for case in even} & {case.claim for case in odd} == set()
+    assert sorted(case.name for case in [*even, *odd]) == sorted(case.name for case in cases)
+    assert in_turn(cases, 1, 7) == cases
