@@ -54,7 +54,11 @@ def delta_files(path: Path) -> int:
 
 
 class Iceberg:
-    """A table of pyiceberg, in a catalog of its own. Args: folder: For catalog and files."""
+    """A table of pyiceberg, in a catalog of its own.
+
+    Args:
+        folder: For catalog and files.
+    """
 
     def __init__(self, folder: Path) -> None:
         catalogs = importlib.import_module("pyiceberg.catalog.sql")

@@ -79,7 +79,12 @@ class Model:
 
 
 def fitted(phase: Phase, costs: Sequence[Cost]) -> Model:
-    """The model of a phase. Args: costs: At its sizes, the last of which is left out of the lines."""
+    """The model of a phase.
+
+    Args:
+        phase: What was measured.
+        costs: At its sizes, the last of which is left out of the lines.
+    """
     sizes = phase.sizes
     names = [field.name for field in fields(Cost)]
     lines = {name: Line.through([(x, getattr(c, name)) for x, c in zip(sizes[:-1], costs, strict=False)]) for name in names}

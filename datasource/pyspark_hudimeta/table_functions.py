@@ -82,7 +82,7 @@ class HudiTableChanges:
         return BoundCall(spark_schema(scan.schema), path=location, arguments=arguments)
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
-        """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
+        """The rows. `analyze` has read the arguments."""
         return _rows(_changes(self._bound.path, self._bound.arguments).to_batches(), self._bound)
 
 
@@ -104,7 +104,7 @@ class HudiMetadata:
         return BoundCall(spark_schema(schema), path=location, arguments={"partition": name})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
-        """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
+        """The rows. `analyze` has read the arguments."""
         records = _table(self._bound.path).metadata.records(self._bound.arguments["partition"])
         return _rows(_plain(records).to_batches(max_chunksize=_ROWS), self._bound)
 
@@ -134,7 +134,7 @@ class HudiTimeline:
         return BoundCall(spark_schema(SCHEMA), path=location, arguments={"archived": word == "true"})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
-        """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
+        """The rows. `analyze` has read the arguments."""
         from hudimeta.timeline.summary import summarise
 
         instants = summarise(_table(self._bound.path).timeline, self._bound.arguments["archived"])
@@ -160,7 +160,7 @@ class HudiFilesystemView:
         return BoundCall(spark_schema(FILESYSTEM_VIEW), path=_location(path), arguments={"pattern": pattern})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
-        """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
+        """The rows. `analyze` has read the arguments."""
         from hudimeta.procedures import filesystem_view
 
         pattern = self._bound.arguments["pattern"]

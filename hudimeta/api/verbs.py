@@ -193,7 +193,13 @@ def rename(storage: Storage, options: Options, name: str) -> None:
 
 
 def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str | None]) -> None:
-    """Change default values of columns. Args: changes: Expressions of SQL by column; None for those that go."""
+    """Change default values of columns.
+
+    Args:
+        storage: Of the table.
+        options: Of the write.
+        changes: Expressions of SQL by column; None for those that go.
+    """
     from hudimeta.write import altering
 
     altering.set_defaults(WriteSession(storage, options), changes)

@@ -171,7 +171,7 @@ class MetadataCommit:
     ) -> PreparedDelta | None:
         """Make what `commit` needs before the lock is taken; None where that fails, as it may for what is not of today.
 
-        Args: see `commit`.
+        Arguments are those of `commit`.
         """
         try:
             change = self._change(known, known.data_timeline, instant, written, schema, replaced, same_rows)

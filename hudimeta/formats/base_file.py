@@ -89,7 +89,7 @@ class BaseFile:
         return _without_columns(self._content.rows_of(number)) if found is None else found
 
     def portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows of one row group, those of a large one in portions. Args: number, columns: As of `piece`."""
+        """The rows of one row group, those of a large one in portions. Arguments are those of `piece`."""
         wanted, content = self._known(columns), self._content
         if isinstance(content, OrcFile) or not wanted or content.rows_of(number) <= _LARGE_GROUP:
             yield self.piece(number, columns)

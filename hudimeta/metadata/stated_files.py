@@ -39,13 +39,21 @@ def encode_stated(logs: Iterable[tuple[str, str]], counts: Mapping[str, int]) ->
 
 
 def decode_logs(metadata: Mapping[str, Any]) -> dict[str, list[str]] | None:
-    """Names of log files by metadata partition; None where a commit does not state them. Args: metadata: Of the commit."""
+    """Names of log files by metadata partition; None where a commit does not state them.
+
+    Args:
+        metadata: Of the commit.
+    """
     found = _stated(metadata, LOGS_KEY)
     return found if isinstance(found, dict) else None
 
 
 def decode_counts(metadata: Mapping[str, Any]) -> dict[str, int]:
-    """Numbers of file groups by metadata partition, those that can be. Args: metadata: Of the commit."""
+    """Numbers of file groups by metadata partition, those that can be.
+
+    Args:
+        metadata: Of the commit.
+    """
     found = _stated(metadata, GROUPS_KEY)
     try:
         return {name: int(count) for name, count in (found or {}).items() if 0 <= int(count) <= _MOST_GROUPS}

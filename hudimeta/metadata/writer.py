@@ -214,7 +214,12 @@ class MetadataWriter:
         )
 
     def base_file(self, name: str, records: KeyValues) -> bytes:
-        """Bytes of a base file with these records. Args: name: Under which it is going to lie; readers hold it to that."""
+        """Bytes of a base file with these records.
+
+        Args:
+            name: Under which it is going to lie; readers hold it to that.
+            records: In the order of their keys.
+        """
         info = HFileInfo(self._schema_text, with_min_max=True, extra={NAME_KEY: name.encode()}, sealed=True)
         return write_hfile(records.keys, records.values, info, bloom=True)
 

@@ -79,7 +79,12 @@ def refuse_texts(change: SchemaChange) -> None:
 
 
 def change_notes(change: SchemaChange, with_default: Iterable[str] = ()) -> list[str]:
-    """What a report says of a change, a line for each kind. Args: with_default: Columns that have a default value."""
+    """What a report says of a change, a line for each kind.
+
+    Args:
+        change: Of the schema.
+        with_default: Columns that have a default value.
+    """
     lines = [f"column {path} is {new} now, it was {old}" for path, old, new in change.widened]
     if change.added:
         lines.append(f"new columns of the table: {_some(change.added)}")

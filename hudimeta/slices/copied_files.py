@@ -75,7 +75,11 @@ class CopiedFiles:
         return self.columns([_KEY_COLUMN])[_KEY_COLUMN]
 
     def columns(self, names: Sequence[str]) -> pa.Table:
-        """Columns of all rows. Args: names: Of columns, or of fields of structs, by dotted paths."""
+        """Columns of all rows.
+
+        Args:
+            names: Of columns, or of fields of structs, by dotted paths.
+        """
         import pyarrow.parquet as pq
 
         tops = dict.fromkeys(name if name in self._schema.names else name.partition(".")[0] for name in names)

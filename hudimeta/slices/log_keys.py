@@ -108,7 +108,12 @@ class LogKeys:
             self.keep(path, LogFileKeys.of(path.rpartition("/")[2], size, keys, false_positives))
 
     def keep(self, path: str, known: LogFileKeys) -> None:
-        """Keep what is known of a log file. Args: path: Of the file. known: With its size."""
+        """Keep what is known of a log file.
+
+        Args:
+            path: Of the file.
+            known: Its keys, with its size.
+        """
         _REMEMBERED.put((self._storage.root, path, known.size), known)
 
 

@@ -20,7 +20,11 @@ def is_default(value: str) -> bool:
 
 
 def without_defaults(columns: str) -> tuple[str, dict[str, str]]:
-    """A list of declared columns without their default values, and these by column. Args: columns: Its text."""
+    """A list of declared columns without their default values, and these by column.
+
+    Args:
+        columns: Its text.
+    """
     if _WORD not in columns.upper():
         return columns, {}
     try:

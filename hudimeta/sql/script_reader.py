@@ -63,7 +63,13 @@ class _Reader(Cursor):
         return Block(label, tuple(steps), tuple(handlers))
 
     def _declaration(self, steps: list[Step], handlers: list[Handler], states: dict[str, str]) -> None:
-        """What follows DECLARE. Args: states: SQLSTATEs in quotes, of the conditions that were declared, by name."""
+        """What follows DECLARE.
+
+        Args:
+            steps: Of the block; a variable's is added.
+            handlers: Of the block; a handler is added.
+            states: SQLSTATEs in quotes, of the conditions that were declared, by name.
+        """
         if self.peek(1) == "HANDLER" and self.peek() in ("EXIT", "CONTINUE"):
             handlers.append(self._handler(states))
         elif self.peek(1) == "CONDITION":

@@ -31,7 +31,12 @@ def column_defaults(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed_defaults(properties: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The change of properties that changes defaults. Args: changes: Expressions by column; None for those that go."""
+    """The change of properties that changes defaults.
+
+    Args:
+        properties: Of the table.
+        changes: Expressions by column; None for those that go.
+    """
     found: dict[str, str | None] = {**column_defaults(properties), **changes}
     left = {name: default for name, default in found.items() if default is not None}
     return {KEY: json.dumps(left, sort_keys=True) if left else None}

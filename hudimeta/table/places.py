@@ -132,7 +132,13 @@ def _matched(path: str, options: Mapping[str, str]) -> Iterator[Place | str]:
 
 
 def _expanded(folder: str, names: list[str], options: Mapping[str, str]) -> Iterator[Place | str]:
-    """As `_matched`, below a folder that lies in no table. Args: names: The pattern, and what follows it."""
+    """As `_matched`, below a folder that lies in no table.
+
+    Args:
+        folder: Its path.
+        names: The pattern, and what follows it.
+        options: Of storage.
+    """
     first, *rest = names
     for name in sorted(_folders(folder, options)):
         if name.startswith(".") or not matches(first, name):

@@ -92,7 +92,12 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
 
 
 def set_defaults(session: WriteSession, changes: Mapping[str, str | None]) -> None:
-    """Change default values of columns. Args: changes: Expressions of SQL by column; None for those that go."""
+    """Change default values of columns.
+
+    Args:
+        session: Of the write.
+        changes: Expressions of SQL by column; None for those that go.
+    """
     if changes:
         with session.lock.held():
             update_properties(session.fenced, changed_defaults(load_properties(session.storage), changes))

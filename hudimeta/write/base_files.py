@@ -237,7 +237,7 @@ class BaseFileWriter:
     def write_kept(self, partition_path: str, file_id: str, rows: pa.Table, token: WriteToken) -> WrittenFile:
         """Write what is left of the rows of a file group as the first base file of one that takes its place.
 
-        Args: see `write_clustered`; of these rows every index hears.
+        Arguments are those of `write_clustered`; of these rows every index hears.
         """
         name = BaseFileName(file_id, str(token), self._instant)
         full = with_file_name(rows, str(name))
@@ -247,7 +247,7 @@ class BaseFileWriter:
     def write_copied(self, partition_path: str, file_id: str, files: CopiedFiles, token: WriteToken) -> WrittenFile:
         """Write the row groups of base files of other file groups, as they are, as the first base file of a new one.
 
-        Args: see `write_clustered`.
+        Arguments are those of `write_clustered`.
             files: The base files.
         """
         name, form = BaseFileName(file_id, str(token), self._instant), self._format

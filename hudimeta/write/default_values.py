@@ -56,7 +56,12 @@ class DefaultValues:
         return cls(pa.table([_value(field, found[field.name]) for field in fields], schema=pa.schema(fields)))
 
     def given_to(self, batch: KeyedBatch, new: np.ndarray[Any, Any] | None = None) -> KeyedBatch:
-        """Rows with these values. Args: batch: Has null in these columns. new: Positions of the new rows; None for all."""
+        """Rows with these values.
+
+        Args:
+            batch: Has null in these columns.
+            new: Positions of the new rows; None for all.
+        """
         is_new = np.full(len(batch), new is None)
         is_new[[] if new is None else new] = True
         rows = batch.rows

@@ -171,7 +171,12 @@ def partial_columns(session: WriteSession, table: TableFiles, changed: Iterable[
 
 
 def check_order(rows: pa.Table, fields: Sequence[str]) -> None:
-    """Raise SchemaMismatch where an ordering column is null. Args: rows: With new values. fields: Ordering columns."""
+    """Raise SchemaMismatch where an ordering column is null.
+
+    Args:
+        rows: With new values.
+        fields: Ordering columns.
+    """
     for name in {field.partition(".")[0] for field in fields}:
         if rows[name].null_count:
             raise SchemaMismatch(name, "null", "a value, because it decides which row is newer", "Set it to a value.")

@@ -11,7 +11,11 @@ from pyspark.sql import SparkSession
 
 
 class Services:
-    """Runs services. Args: spark: With Apache Hudi."""
+    """Runs services.
+
+    Args:
+        spark: With Apache Hudi.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark

@@ -360,7 +360,11 @@ def test_some_partitions_alone_and_the_others_by_the_next(tmp_path: Path, asked:
 
 
 class InHours(SystemClock):
-    """Args: hours: By which it is fast."""
+    """
+
+    Args:
+        hours: By which it is fast.
+    """
 
     def __init__(self, hours: int) -> None:
         self._more = hours * 3_600_000

@@ -26,7 +26,11 @@ BY_CREATION = {"hoodie.partition.ttl.management.strategy.type": "KEEP_BY_CREATIO
 
 
 class At(ThisMachine):
-    """This machine on some day of the table's life. Args: day: From its first."""
+    """This machine on some day of the table's life.
+
+    Args:
+        day: From its first.
+    """
 
     threads = False  # others would be on this machine today
 

@@ -104,7 +104,11 @@ class Process:
 
 
 class Cluster:
-    """A master and two workers of one core each. Args: home: For their files."""
+    """A master and two workers of one core each.
+
+    Args:
+        home: For their files.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home, self._started = home, 0

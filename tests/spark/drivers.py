@@ -80,7 +80,12 @@ class Driver:
         return {pid: command for pid, command in found.items() if command}
 
     def kill(self, whom: str, chance: random.Random) -> bool:
-        """Kill a part of it; False if there is none. Args: whom: One of `VICTIMS`. chance: Chooses a worker."""
+        """Kill a part of it; False if there is none.
+
+        Args:
+            whom: One of `VICTIMS`.
+            chance: Chooses a worker.
+        """
         if whom == "worker":
             found = workers(self._python.pid)
             victims = [chance.choice(found)] if found else []
@@ -132,7 +137,11 @@ VICTIMS = ("worker", "python", "worker", "jvm", "worker", "both")
 
 
 class Drivers:
-    """One driver after another, each when it is needed. Args: home: For their files."""
+    """One driver after another, each when it is needed.
+
+    Args:
+        home: For their files.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home, self._started = home, 0

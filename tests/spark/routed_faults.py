@@ -17,7 +17,11 @@ import pyarrow as pa
 
 
 def workers(driver: int) -> list[int]:
-    """Python workers of a driver's Spark: forks of a daemon that descends from it. Args: driver: Number of its process."""
+    """Python workers of a driver's Spark: forks of a daemon that descends from it.
+
+    Args:
+        driver: Number of its process.
+    """
     parents: dict[int, int] = {}
     daemons: set[int] = set()
     for entry in Path("/proc").iterdir():
@@ -42,7 +46,11 @@ def _descends(pid: int, driver: int, parents: dict[int, int]) -> bool:
 
 
 class Killer:
-    """Kills a random worker now and then while a write runs. Args: chance: Seeded."""
+    """Kills a random worker now and then while a write runs.
+
+    Args:
+        chance: Seeded.
+    """
 
     def __init__(self, chance: random.Random) -> None:
         self._chance, self._over = chance, threading.Event()

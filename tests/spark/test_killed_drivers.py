@@ -177,7 +177,11 @@ def starts() -> Iterator[Starts]:
 
 
 class Campaign:
-    """Kills one after the other, of drivers and workers by turns, at any deed. Args: starts: Tables. home: For all else."""
+    """Kills one after the other, of drivers and workers by turns, at any deed.
+
+    Args:
+        starts: Tables. home: For all else.
+    """
 
     def __init__(self, starts: Starts, home: Path) -> None:
         self._starts, self._home, self._chance = starts, home, random.Random(SEED)
@@ -209,7 +213,11 @@ class Campaign:
         return replace(order, rows=str(rows))
 
     def strike(self, number: int) -> None:
-        """Try to kill somebody, and look at what is left. Args: number: Of the try."""
+        """Try to kill somebody, and look at what is left.
+
+        Args:
+            number: Of the try.
+        """
         case, whom = self._case(), VICTIMS[self.killed.total() % len(VICTIMS)]
         deed, moment, copy = DEEDS[case[0]], self._moment(case), self._starts.home / f"t{number}"
         order = self._order(deed, case[1], copy)

@@ -146,7 +146,11 @@ Run = Callable[[Iterator[Any]], Iterator[Any]]
 
 
 class Interfered(SparkExecutors):
-    """Executors with whom something happens in one of the jobs. Args: at: Which job, from 0. wrap: Makes it happen."""
+    """Executors with whom something happens in one of the jobs.
+
+    Args:
+        at: Which job, from 0. wrap: Makes it happen.
+    """
 
     def __init__(self, spark: SparkSession, frame: DataFrame, at: int, wrap: Callable[[Run], Run]) -> None:
         super().__init__(spark, frame, written_schema(frame.schema))

@@ -75,7 +75,15 @@ def saved(frame: DataFrame, path: Path, **options: str) -> DataFrame:
 
 
 def by_arrow(path: Path, kind: pa.DataType, values: Sequence[int | None], version: str = "", **options: Any) -> str:
-    """The path of a folder with a file of INT96 by pyarrow. Args: version: Of Spark, as if that had written it."""
+    """The path of a folder with a file of INT96 by pyarrow.
+
+    Args:
+        path: The folder.
+        kind: Of the column.
+        values: One a row.
+        version: Of Spark, as if that had written it.
+        options: Of the writer.
+    """
     path.mkdir(exist_ok=True)
     nested = pa.array([{"at": value} for value in values], pa.struct([("at", kind)]))
     table = pa.table({"id": pa.array(range(len(values)), pa.int64()), "at": pa.array(values, kind), "inner": nested})

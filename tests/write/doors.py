@@ -113,7 +113,14 @@ class RoutedMerge(MergeBuilder):
     def of(
         schema: pa.Schema, on: Any, start: Callable[[MergePlan], CommitReport], aliases: tuple[str, str] = ("target", "source")
     ) -> RoutedMerge:
-        """A merge of rows that tasks hold. Args: schema: Of the rows."""
+        """A merge of rows that tasks hold.
+
+        Args:
+            schema: Of the rows.
+            on: The join's condition or columns.
+            start: Runs a plan.
+            aliases: Names of both sides.
+        """
         return RoutedMerge(schema.empty_table(), on, *aliases, _never, start=start)
 
     def _run(self) -> CommitReport:

@@ -82,7 +82,11 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
         return super().load(path, format, schema, **options)
 
     def _asked(self, path: Any) -> CaseInsensitiveDict:
-        """The options as Spark hands them to the source: names in any case. Args: path: One, a list of them, or None."""
+        """The options as Spark hands them to the source: names in any case.
+
+        Args:
+            path: One, a list of them, or None.
+        """
         if path is None:
             return CaseInsensitiveDict(self._given)
         named = {"path": path} if isinstance(path, str) else {"paths": json.dumps(list(path))}

@@ -180,7 +180,12 @@ def _statement(target: TableName, given: Mapping[str, str], partition_by: Sequen
 
 
 def table_at(location: str, given: Mapping[str, str]) -> Table | None:
-    """The table in a folder; None where there is none. Args: given: The writer's options, of which those of storage count."""
+    """The table in a folder; None where there is none.
+
+    Args:
+        location: The folder.
+        given: The writer's options, of which those of storage count.
+    """
     try:
         return Table(location, {key: value for key, value in given.items() if key.startswith(_OF_STORAGE)})
     except TableNotFound:

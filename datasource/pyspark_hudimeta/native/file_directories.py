@@ -50,7 +50,11 @@ class Directories:
         self._java_schema = java_schema
 
     def directories(self, listed: Sequence[tuple[pa.Table, Sequence[Any]]]) -> Any:
-        """A java.util.ArrayList of directories. Args: listed: Files and values of each, see `directory`."""
+        """A java.util.ArrayList of directories.
+
+        Args:
+            listed: Files and values of each, see `directory`.
+        """
         if len(listed) > 1 and sum(files.num_rows for files, _ in listed) >= MANY:
             together = self._together(pa.concat_tables([files for files, _ in listed]), listed)
             if together is not None:

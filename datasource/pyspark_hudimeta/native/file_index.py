@@ -18,7 +18,11 @@ __all__ = ["SparkFileIndex"]
 
 
 class SparkFileIndex:
-    """The files of one table at one moment. Args: table: Which chooses them."""
+    """The files of one table at one moment.
+
+    Args:
+        table: Which chooses them.
+    """
 
     def __init__(self, table: NativeTable) -> None:
         self._table = table

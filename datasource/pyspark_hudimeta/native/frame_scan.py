@@ -175,7 +175,11 @@ class FrameScan:
     # The Python source
 
     def _from_python(self, slices: pa.Table | None) -> DataFrame:
-        """Rows through the Python source. Args: slices: What to read; None where it plans by itself."""
+        """Rows through the Python source.
+
+        Args:
+            slices: What to read; None where it plans by itself.
+        """
         options = {key: str(value) for key, value in self._options.items() if not _is_any(key)}
         options |= {**self._asked.options, COLUMNS.key: ",".join(self._scan.schema.names)}
         bound = self._bound

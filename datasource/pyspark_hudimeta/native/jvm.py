@@ -111,7 +111,11 @@ class Jvm:
         return self.view.org.apache.hadoop.fs.Path(self.view.java.net.URI(uri))
 
     def file_statuses(self, files: Iterable[tuple[str, int, int]]) -> Any:
-        """An array of FileStatus. Args: files: Percent-encoded URI, bytes, epoch milliseconds."""
+        """An array of FileStatus.
+
+        Args:
+            files: Percent-encoded URI, bytes, epoch milliseconds.
+        """
         kind = self.view.org.apache.hadoop.fs.FileStatus
         return self.array(kind, [kind(size, False, 1, _BLOCK, at, self.path(uri)) for uri, size, at in files])
 

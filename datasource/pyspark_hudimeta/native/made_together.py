@@ -31,7 +31,11 @@ _ANY = "Ljava/lang/Object;"
 
 
 class MadeTogether:
-    """Makes and judges many directories. Args: jvm: Of the session."""
+    """Makes and judges many directories.
+
+    Args:
+        jvm: Of the session.
+    """
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm

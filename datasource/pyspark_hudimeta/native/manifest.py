@@ -93,7 +93,11 @@ def _modified(instant: str) -> int:
 
 
 def encode_manifest(files: pa.Table) -> bytes:
-    """A manifest as bytes. Args: files: Columns of `MANIFEST_FILES`; none make an empty DataFrame."""
+    """A manifest as bytes.
+
+    Args:
+        files: Columns of `MANIFEST_FILES`; none make an empty DataFrame.
+    """
     return "\n".join([_VERSION, *_lines(files)]).encode()
 
 

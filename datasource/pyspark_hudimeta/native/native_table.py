@@ -180,7 +180,11 @@ class NativeTable:
         )
 
     def frame(self, where: str | None) -> Any:
-        """A new reference to the table as a Dataset, with at least its columns. Args: where: SQL that drops rows."""
+        """A new reference to the table as a Dataset, with at least its columns.
+
+        Args:
+            where: SQL that drops rows.
+        """
         with self._lock:
             relation = self._relation
         frame = self.jvm.session.baseRelationToDataFrame(relation)
@@ -210,7 +214,12 @@ class NativeTable:
         return self.jvm.array(self.jvm.view.java.lang.String, uris)
 
     def files(self, partition_filters: Any, data_filters: Any) -> Any:
-        """The files of one scan, as a Seq of PartitionDirectory. Args: …: Its filters, as Catalyst's expressions."""
+        """The files of one scan, as a Seq of PartitionDirectory.
+
+        Args:
+            partition_filters: The scan's filters on partition columns alone, as Catalyst's expressions.
+            data_filters: Its other filters.
+        """
         exact = self.jvm.items(partition_filters)
         texts = [self._shown(f.sql()) for f in (*exact, *self.jvm.items(data_filters))]
         filters = tuple(dict.fromkeys(text for text in texts if REPLACED not in text))
@@ -236,7 +245,13 @@ class NativeTable:
     # Planning
 
     def _plan(self, filters: tuple[str, ...], zone: str, exact: list[Any]) -> tuple[Any, AttachedScan]:
-        """The files of a scan. Args: exact: Those filters, as Catalyst's expressions, that nobody applies to the rows."""
+        """The files of a scan.
+
+        Args:
+            filters: Of the scan, as SQL.
+            zone: The session's time zone.
+            exact: Those filters, as Catalyst's expressions, that nobody applies to the rows.
+        """
         from hudimeta.predicate import bind_catalyst
         from hudimeta.predicate.tree import all_of
 

@@ -43,7 +43,13 @@ class PathColumns:
 
     @classmethod
     def of(cls, snapshot: Snapshot, paths: pa.ChunkedArray, wanted: Collection[str]) -> PathColumns:
-        """Of files. Args: snapshot: The table. paths: The partition path of each file. wanted: The columns that are read."""
+        """Of files.
+
+        Args:
+            snapshot: The table.
+            paths: The partition path of each file.
+            wanted: The columns that are read.
+        """
         coded = pc.dictionary_encode(paths).combine_chunks()
         properties = snapshot.properties
         if not any(name in wanted for name in properties.partition_fields):
@@ -53,12 +59,20 @@ class PathColumns:
         return cls(coded.indices.cast(pa.int64()), values.select([n for n in values.column_names if n in wanted]))
 
     def numbered(self, files: pa.Table) -> pa.Table:
-        """Files whose times are the numbers. Args: files: Columns of `manifest.MANIFEST_FILES`, in the order of the paths."""
+        """Files whose times are the numbers.
+
+        Args:
+            files: Columns of `manifest.MANIFEST_FILES`, in the order of the paths.
+        """
         at = files.schema.get_field_index("modified_ms")
         return files.set_column(at, files.schema.field(at), self.numbers) if self.values.num_columns else files
 
     def shown(self, frame: DataFrame) -> DataFrame:
-        """The rows with the columns as paths state them. Args: frame: Of the numbered files."""
+        """The rows with the columns as paths state them.
+
+        Args:
+            frame: Of the numbered files.
+        """
         from pyspark.sql.functions import element_at, from_json, lit, unix_millis
         from pyspark.sql.types import ArrayType
 

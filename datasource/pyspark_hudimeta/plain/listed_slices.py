@@ -19,7 +19,11 @@ __all__ = ["decode_slices", "encode_slices"]
 
 
 def encode_slices(slices: pa.Table) -> str:
-    """The text of some slices. Args: slices: Columns of `slices_schema()`."""
+    """The text of some slices.
+
+    Args:
+        slices: Columns of `slices_schema()`.
+    """
     return base64.b64encode(encode_table(slices.cast(slices_schema()))).decode("ascii")
 
 

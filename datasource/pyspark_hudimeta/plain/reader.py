@@ -81,7 +81,11 @@ def split_bytes(plan: ScanPlan) -> int:
 
 
 def fitting_share(size: int) -> int:
-    """The size of a task's share that keeps all cores busy. Args: size: Bytes of all files."""
+    """The size of a task's share that keeps all cores busy.
+
+    Args:
+        size: Bytes of all files.
+    """
     cores = os.cpu_count() or 1
     return max(SMALLEST_TASK, min(SPLIT_BYTES.default, size // (cores * TASKS_PER_CORE)))
 

@@ -22,7 +22,11 @@ Located = Callable[[str], tuple[str, Mapping[str, str]] | None]
 
 
 class AttachedStreamReader(DataStreamReader):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """Spark's reader of streams. Args: spark: The session. located: See `Located`."""
+    """Spark's reader of streams.
+
+    Args:
+        spark: The session. located: See `Located`.
+    """
 
     def __init__(self, spark: SparkSession, located: Located) -> None:
         super().__init__(spark)

@@ -43,7 +43,11 @@ class TaskMessage(WriterCommitMessage):  # type: ignore[misc]  # Spark's own cla
 
 
 class HudiWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """A write that has begun. Args: write: The engine's side of it."""
+    """A write that has begun.
+
+    Args:
+        write: The engine's side of it.
+    """
 
     def __init__(self, write: PlainWrite) -> None:
         self._write = write

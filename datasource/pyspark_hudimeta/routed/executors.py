@@ -60,7 +60,12 @@ class SparkExecutors:
         self._small = 0 if options is None else options.get(ROUTED_NEARBY_BYTES)
 
     def hold(self, rows: DataFrame, schema: pa.Schema) -> None:
-        """From now on the input is these rows. Args: rows, schema: See above."""
+        """From now on the input is these rows.
+
+        Args:
+            rows: Of the write.
+            schema: Of the rows, in Arrow's types.
+        """
         self._rows, self._schema = rows.drop(*META_COLUMNS), schema
         self._files: ScannedFiles | str | None = None
 

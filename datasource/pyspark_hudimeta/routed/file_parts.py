@@ -93,7 +93,11 @@ class FileReading:
     calendars: Calendars
 
     def look(self, location: str) -> Seen | str:
-        """What a file is now, or why Spark must read it. Args: location: Absolute path or URI."""
+        """What a file is now, or why Spark must read it.
+
+        Args:
+            location: Absolute path or URI.
+        """
         try:
             with _opened(location, self.given) as opened:
                 return self._refused(opened) or opened.seen

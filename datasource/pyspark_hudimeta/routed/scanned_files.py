@@ -229,7 +229,11 @@ class _Scan:
         return Calendars(dates == "CORRECTED", int96 == "CORRECTED", against)
 
     def parts(self, names: set[str]) -> list[list[FileRange]]:
-        """What Spark's tasks would read. Args: names: The columns that are asked for."""
+        """What Spark's tasks would read.
+
+        Args:
+            names: The columns that are asked for.
+        """
         rdd = self._scan.inputRDD()
         if _kind(rdd) != "execution.datasources.FileScanRDD":
             raise _LeftToSpark("the files are not read by Spark's own tasks")

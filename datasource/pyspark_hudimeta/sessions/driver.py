@@ -13,7 +13,11 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a script as Python does. Args: arguments: Its path, then its own arguments."""
+    """Run a script as Python does.
+
+    Args:
+        arguments: Its path, then its own arguments.
+    """
     attach_every_session()
     sys.argv = list(arguments)
     sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))

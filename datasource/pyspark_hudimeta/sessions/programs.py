@@ -43,7 +43,11 @@ def submit(arguments: Sequence[str]) -> int:
 
 
 def shell(arguments: Sequence[str]) -> int:
-    """Run the pyspark shell with `spark` attached; returns its exit code. Args: arguments: As pyspark takes them."""
+    """Run the pyspark shell with `spark` attached; returns its exit code.
+
+    Args:
+        arguments: As pyspark takes them.
+    """
     with tempfile.TemporaryDirectory(prefix="hudimeta-shell-") as folder:
         startup = Path(folder) / "startup.py"  # the shell runs it when `spark` is there
         startup.write_text("from pyspark_hudimeta.sessions.programs import begin_shell\nbegin_shell(globals())\n")
@@ -52,7 +56,11 @@ def shell(arguments: Sequence[str]) -> int:
 
 
 def begin_shell(names: dict[str, Any]) -> None:
-    """Attach the shell's session, then run the user's own startup file. Args: names: Of the shell."""
+    """Attach the shell's session, then run the user's own startup file.
+
+    Args:
+        names: Of the shell.
+    """
     from pyspark_hudimeta.attached.attachment import attach
     from pyspark_hudimeta.sessions.every_session import attach_every_session
     from pyspark_hudimeta.spark_version import is_connect

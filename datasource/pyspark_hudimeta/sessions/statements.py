@@ -49,7 +49,13 @@ def run_sql(arguments: Sequence[str]) -> int:
 
 
 def run_all(spark: SparkSession, text: str, rows: int) -> int:
-    """Run statements until one fails. Args: text: Of all. rows: To print of each at most."""
+    """Run statements until one fails.
+
+    Args:
+        spark: An attached session.
+        text: All statements.
+        rows: To print of each at most.
+    """
     return 0 if all(_ran(spark, statement, rows) for statement in split(text)) else 1
 
 

@@ -108,7 +108,11 @@ def entry_of(
 
 
 class ClassicCatalog:
-    """The catalog of a session of this process. Args: jvm: Of the session."""
+    """The catalog of a session of this process.
+
+    Args:
+        jvm: Of the session.
+    """
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm

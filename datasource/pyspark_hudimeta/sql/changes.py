@@ -141,7 +141,14 @@ def widened(session: SqlSession, entry: Entry, source: DataFrame, merging: Calla
 
 
 def explained(session: SqlSession, entry: Entry, statement: Update | Delete | MergeStatement, mode: str) -> str:
-    """How Spark computes the changes of a statement; nothing is written. Args: mode: Of EXPLAIN."""
+    """How Spark computes the changes of a statement; nothing is written.
+
+    Args:
+        session: The session's SQL.
+        entry: Of the table.
+        statement: UPDATE, DELETE or MERGE.
+        mode: Of EXPLAIN.
+    """
     planned = _planned(session, entry, statement)
     with planned.change.stack:
         columns = opened(session, entry).schema
@@ -260,7 +267,13 @@ class Change:
         return self.typed(self.session.query(query), action, schema)
 
     def typed(self, rows: DataFrame, action: RowAction, schema: pa.Schema) -> DataFrame:
-        """Rows as changes. Args: rows: What says which row each is, and then the columns by their places."""
+        """Rows as changes.
+
+        Args:
+            rows: What says which row each is, and then the columns by their places.
+            action: What becomes of the rows.
+            schema: Of the changes.
+        """
         kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
         return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
 

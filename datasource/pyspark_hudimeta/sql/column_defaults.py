@@ -29,7 +29,12 @@ _HINT = "A default value is a constant, or a function of constants such as curre
 
 
 def defaults_of(entry: Entry, table: HudiTable) -> dict[str, str]:
-    """The default values of a table's columns, in SQL. Args: entry: Of the table. table: The same, opened."""
+    """The default values of a table's columns, in SQL.
+
+    Args:
+        entry: Of the table.
+        table: The same, opened.
+    """
     return {name: value for name, value in column_defaults(table.properties).items() if name in entry.columns.names}
 
 
@@ -77,11 +82,23 @@ def let_spark_alter(session: SqlSession, entry: Entry) -> Iterator[None]:
 
 
 def keep_defaults(session: SqlSession, entry: Entry, changes: Mapping[str, str | None]) -> None:
-    """Change default values of a table. Args: changes: By column; None for those that go."""
+    """Change default values of a table.
+
+    Args:
+        session: The session's SQL.
+        entry: Of the table.
+        changes: By column; None for those that go.
+    """
     keep_defaults_at(entry.location, {**session.settings, **entry.options}, changes)
 
 
 def keep_defaults_at(location: str, given: Mapping[str, str], changes: Mapping[str, str | None]) -> None:
-    """The same by the table's folder. Args: given: Options of its reads and writes."""
+    """The same by the table's folder.
+
+    Args:
+        location: The table's folder.
+        given: Options of its reads and writes.
+        changes: By column; None for those that go.
+    """
     options = OPTIONS.read(given)
     set_defaults(open_storage(location, options.texts), options, changes)

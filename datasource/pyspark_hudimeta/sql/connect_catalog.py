@@ -31,7 +31,11 @@ _PROPERTY = re.compile(r"(?:^|, )([^=,\s]+)=")
 
 
 class ConnectCatalog:
-    """The catalog of the server of a session. Args: spark: The session."""
+    """The catalog of the server of a session.
+
+    Args:
+        spark: The session.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

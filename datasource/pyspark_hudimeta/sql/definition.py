@@ -154,7 +154,14 @@ class _New:
 
     @classmethod
     def of(cls, session: SqlSession, statement: CreateTable, rows: DataFrame | None, *, beside: bool = False) -> _New:
-        """Check what can be checked. Args: beside: In the warehouse, a folder of its own beside that of the name."""
+        """Check what can be checked.
+
+        Args:
+            session: The session's SQL.
+            statement: CREATE TABLE.
+            rows: Of its query; None without one.
+            beside: In the warehouse, a folder of its own beside that of the name.
+        """
         if statement.odd is not None:
             raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
         rows = session.query(statement.query) if statement.query is not None else rows
@@ -352,7 +359,13 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -
 
 
 def _spelt(entry: Entry, path: str, beside: str | None = None) -> str:
-    """A column by its own spelling. Args: path: Its dotted name. beside: Another column of the same level, to be spelt."""
+    """A column by its own spelling.
+
+    Args:
+        entry: Of the table.
+        path: The column's dotted name.
+        beside: Another column of the same level, to be spelt.
+    """
     column, *inside = path.split(".")
     if beside is not None:
         return beside if inside else column_of(entry.columns, beside)

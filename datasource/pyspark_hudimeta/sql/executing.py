@@ -33,7 +33,12 @@ def text_of(session: SqlSession, statement: Execute) -> str | None:
 
 
 def execute(session: SqlSession, statement: Execute, text: str) -> DataFrame:
-    """Run it. Args: text: See `text_of`.
+    """Run it.
+
+    Args:
+        session: The session's SQL.
+        statement: EXECUTE IMMEDIATE.
+        text: See `text_of`.
 
     Raises:
         UnsupportedFeature: INTO with a statement that is no query.

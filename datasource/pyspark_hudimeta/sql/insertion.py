@@ -47,7 +47,14 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
 
 
 def explained_insert(session: SqlSession, entry: Entry, statement: Insert, mode: str) -> str:
-    """How Spark computes the rows of an INSERT; nothing is written. Args: mode: Of EXPLAIN."""
+    """How Spark computes the rows of an INSERT; nothing is written.
+
+    Args:
+        session: The session's SQL.
+        entry: Of the table.
+        statement: INSERT.
+        mode: Of EXPLAIN.
+    """
     return session.explained(_Insertion(session, entry, statement, None).rows(), mode)
 
 

@@ -54,15 +54,27 @@ class MergeInto:
         self._evolves = False
 
     def whenMatched(self, condition: Column | None = None) -> _When:  # noqa: N802 - Spark's name
-        """What becomes of rows of the table that a row matches. Args: condition: Of both, None for all."""
+        """What becomes of rows of the table that a row matches.
+
+        Args:
+            condition: Of both, None for all.
+        """
         return _When(self, MergeRows.MATCHED, condition)
 
     def whenNotMatched(self, condition: Column | None = None) -> _When:  # noqa: N802 - Spark's name
-        """What becomes of rows that match none of the table. Args: condition: Of them, None for all."""
+        """What becomes of rows that match none of the table.
+
+        Args:
+            condition: Of them, None for all.
+        """
         return _When(self, MergeRows.NOT_MATCHED, condition)
 
     def whenNotMatchedBySource(self, condition: Column | None = None) -> _When:  # noqa: N802 - Spark's name
-        """What becomes of rows of the table that no row matches. Args: condition: Of them, None for all."""
+        """What becomes of rows of the table that no row matches.
+
+        Args:
+            condition: Of them, None for all.
+        """
         return _When(self, MergeRows.NOT_MATCHED_BY_SOURCE, condition)
 
     def withSchemaEvolution(self) -> MergeInto:  # noqa: N802 - Spark's name
@@ -118,7 +130,11 @@ class _When:
         self._merge, self._rows, self._condition = merge, rows, condition
 
     def update(self, assignments: Mapping[str, Column]) -> MergeInto:
-        """Give columns of the table other values. Args: assignments: By column."""
+        """Give columns of the table other values.
+
+        Args:
+            assignments: By column.
+        """
         self._only(MergeRows.MATCHED, MergeRows.NOT_MATCHED_BY_SOURCE, verb="update")
         return self._done(MergeAction.UPDATE, dict(assignments))
 
@@ -128,7 +144,11 @@ class _When:
         return self._done(MergeAction.UPDATE)
 
     def insert(self, assignments: Mapping[str, Column]) -> MergeInto:
-        """Insert the row. Args: assignments: Values by column; the others get their default, or null."""
+        """Insert the row.
+
+        Args:
+            assignments: Values by column; the others get their default, or null.
+        """
         self._only(MergeRows.NOT_MATCHED, verb="insert")
         return self._done(MergeAction.INSERT, dict(assignments))
 

@@ -27,7 +27,15 @@ def literal(text: str) -> str:
 
 
 def register(plain: Plain, name: TableName, location: str, properties: Mapping[str, str], comment: str | None) -> None:
-    """Enter a table. Args: location: Its folder. properties: Of the entry. comment: Of the table."""
+    """Enter a table.
+
+    Args:
+        plain: The session's own methods.
+        name: Of the table.
+        location: Its folder.
+        properties: Of the entry.
+        comment: Of the table.
+    """
     stated = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
     plain(
         f"CREATE TABLE {name.sql} USING hudimeta LOCATION {literal(location)}"
@@ -51,7 +59,14 @@ def keep_comment(plain: Plain, entry: Entry) -> None:
 
 
 def enter(plain: Plain, name: TableName, entry: Entry, options: Mapping[str, str]) -> None:
-    """Enter the table of an entry a second time. Args: name: Of the new entry. options: Of its reads and writes."""
+    """Enter the table of an entry a second time.
+
+    Args:
+        plain: The session's own methods.
+        name: Of the new entry.
+        entry: Of the table.
+        options: Of the new entry's reads and writes.
+    """
     stated = {k: v for k, v in entry.properties.items() if k not in _OF_SPARK and k not in entry.options}
     register(plain, name, entry.location, {**stated, **options}, entry.comment)
     comment_columns(plain, name, entry.declared)

@@ -69,13 +69,23 @@ class SqlSession:
         return self.spark.range(0).select()
 
     def rows(self, values: Iterable[tuple[Any, ...]], columns: str) -> DataFrame:
-        """Rows that a statement returns. Args: values: Of each. columns: Their names and types, as DDL."""
+        """Rows that a statement returns.
+
+        Args:
+            values: Of each row.
+            columns: Their names and types, as DDL.
+        """
         kinds = StructType.fromDDL(columns)
         held = [dict(zip(kinds.names, row, strict=True)) for row in values]
         return self.spark.createDataFrame(pa.Table.from_pylist(held, arrow_schema(kinds)), kinds)
 
     def explained(self, frame: DataFrame, mode: str) -> str:
-        """The plans of a DataFrame as EXPLAIN shows them. Args: mode: Its word, lower case; "simple" without one."""
+        """The plans of a DataFrame as EXPLAIN shows them.
+
+        Args:
+            frame: Not run.
+            mode: EXPLAIN's word, lower case; "simple" without one.
+        """
         if self.jvm is None:
             return str(frame._explain_string(mode=mode))
         of_spark = self.jvm.view.org.apache.spark.sql.execution.ExplainMode.fromString(mode)

@@ -103,7 +103,13 @@ def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
 
 
 def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
-    """Run what is ours. Args: written: The statement with named parameters. text: The same as it was given."""
+    """Run what is ours.
+
+    Args:
+        session: The session's SQL.
+        written: The statement with named parameters.
+        text: The same as it was given.
+    """
     word = may_write(text)
     if word in ("CREATE", "REPLACE"):
         made = parse(written)

@@ -74,7 +74,11 @@ def _print_bytes(count: int, false_positives: float) -> int:
 
 
 class KeyProbe:
-    """Keys that are looked for in many files; each of them is hashed once. Args: keys: string, no null."""
+    """Keys that are looked for in many files; each of them is hashed once.
+
+    Args:
+        keys: String, no null.
+    """
 
     def __init__(self, keys: pa.StringArray) -> None:
         self.keys = keys

@@ -89,7 +89,13 @@ def check_seal(block: LogBlock, raw: memoryview) -> None:
 
 
 def fill_seal(block: bytearray, file_size: int = 0, name: str = "") -> None:
-    """Seal a block that was framed with `BLANK_SEAL`. Args: file_size, name: Of its file; "" for a block without one."""
+    """Seal a block that was framed with `BLANK_SEAL`.
+
+    Args:
+        block: Its bytes.
+        file_size: Of its file with all blocks.
+        name: Of its file; "" for a block without one.
+    """
     at = _text_at(block, BLANK_SEAL)
     if name:
         block[at + _FILE_AT : at + len(BLANK_SEAL)] = f"{file_size:0{_SIZE_DIGITS}d}:{_of_name(name)}".encode()

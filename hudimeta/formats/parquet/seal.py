@@ -50,12 +50,20 @@ _INNER = ("type", "items", "values", "elementType", "keyType", "valueType")
 
 
 def blank_entries(name: str | None) -> dict[str, str]:
-    """The entries of a footer that `sealed_end` has yet to seal. Args: name: Of the file, without its folder, if it has one."""
+    """The entries of a footer that `sealed_end` has yet to seal.
+
+    Args:
+        name: Of the file, without its folder, if it has one.
+    """
     return {FOOTER_KEY: _BLANK, INDEX_KEY: _BLANK, **({FILE_KEY: name} if name else {})}
 
 
 def sealed_end(end: bytes) -> bytes:
-    """The end of a file with its checksums. Args: end: From after the last page on, with the blank entries in its footer."""
+    """The end of a file with its checksums.
+
+    Args:
+        end: From after the last page on, with the blank entries in its footer.
+    """
     start = len(end) - _TAIL - int.from_bytes(end[-_TAIL:-4], "little")
     footer = bytearray(end[start:-_TAIL])
     for key, data in ((INDEX_KEY, end[:start]), (FOOTER_KEY, footer)):
@@ -65,7 +73,11 @@ def sealed_end(end: bytes) -> bytes:
 
 
 def sealed_file(content: bytes) -> bytes:
-    """A whole file with its checksums. Args: content: Without page indexes, and with the blank entries in its footer."""
+    """A whole file with its checksums.
+
+    Args:
+        content: Without page indexes, and with the blank entries in its footer.
+    """
     start = len(content) - _TAIL - int.from_bytes(content[-_TAIL:-4], "little")
     return content[:start] + sealed_end(content[start:])
 

@@ -18,7 +18,14 @@ LENGTH_BYTES = 4
 
 
 def decode_footer(metadata: Any) -> Fields:
-    """A footer as Parquet's own structure. Args: metadata: pyarrow's `FileMetaData`. Raises: ValueError: It is none."""
+    """A footer as Parquet's own structure.
+
+    Args:
+        metadata: Pyarrow's `FileMetaData`.
+
+    Raises:
+        ValueError: It is none.
+    """
     sink = io.BytesIO()
     metadata.write_metadata_file(sink)
     return decode_struct(memoryview(sink.getvalue()), len(MAGIC))[0]

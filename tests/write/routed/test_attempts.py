@@ -65,7 +65,11 @@ def test_attempts_that_do_not_count_leave_no_row_and_no_file(tmp_path: Path, kin
 
 
 class Broken(LocalExecutors):
-    """Loses its machines at one of its jobs, after the tasks have done their work. Args: at: Which job, from 0."""
+    """Loses its machines at one of its jobs, after the tasks have done their work.
+
+    Args:
+        at: Which job, from 0.
+    """
 
     def __init__(self, parts: Sequence[pa.Table], at: int) -> None:
         super().__init__(parts)
