@@ -23,6 +23,8 @@ from hudimeta.schema import DOC_KEY, conform
 __all__ = ["arrow_schema", "fitted", "spark_schema", "written_schema"]
 
 _WIDEST_DECIMAL = 38
+_BY_BYTES = "UTF8_BINARY"
+"""The collation of texts that a Hudi table has."""
 
 _SIMPLE: dict[pa.DataType, type[DataType]] = {
     pa.null(): spark_types.NullType,
@@ -167,6 +169,9 @@ def _refuse_unwritable(kind: DataType, path: str) -> None:
     elif isinstance(kind, StructType):
         for column in kind:
             _refuse_unwritable(column.dataType, f"{path}.{column.name}")
+    elif getattr(kind, "collation", _BY_BYTES) != _BY_BYTES:
+        hint = "Hudi tables keep none: take it off with CAST(… AS STRING), and say COLLATE in queries."
+        raise UnsupportedFeature(f"writing column {path} with collation {kind.collation}", hint)
     elif not isinstance(kind, _WRITABLE):
         raise UnsupportedFeature(f"writing column {path} of type {kind.simpleString()}", "Cast it, to string for instance.")
 

@@ -10,7 +10,8 @@ __all__ = ["delete", "merge", "update"]
 
 
 def update(cursor: Cursor) -> Update:
-    """UPDATE name [[AS] alias] SET column = expression, … [WHERE condition]."""
+    """[WITH …] UPDATE name [[AS] alias] SET column = expression, … [WHERE condition]."""
+    queries = cursor.queries()
     cursor.expect("UPDATE")
     name = TableName(cursor.dotted())
     alias = _alias(cursor, "SET")
@@ -18,21 +19,23 @@ def update(cursor: Cursor) -> Update:
     assignments = _assignments(cursor, "WHERE")
     where = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
-    return Update(name, alias, assignments, where)
+    return Update(name, alias, assignments, where, queries)
 
 
 def delete(cursor: Cursor) -> Delete:
-    """DELETE FROM name [[AS] alias] [WHERE condition]."""
+    """[WITH …] DELETE FROM name [[AS] alias] [WHERE condition]."""
+    queries = cursor.queries()
     cursor.expect("DELETE", "FROM")
     name = TableName(cursor.dotted())
     alias = _alias(cursor, "WHERE")
     where = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
-    return Delete(name, alias, where)
+    return Delete(name, alias, where, queries)
 
 
 def merge(cursor: Cursor) -> MergeStatement:
-    """MERGE [WITH SCHEMA EVOLUTION] INTO name [[AS] alias] USING source [[AS] alias] ON condition WHEN … THEN … …."""
+    """[WITH …] MERGE [WITH SCHEMA EVOLUTION] INTO name [[AS] alias] USING source [[AS] alias] ON condition WHEN … THEN … …."""
+    queries = cursor.queries()
     cursor.expect("MERGE")
     evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -45,7 +48,7 @@ def merge(cursor: Cursor) -> MergeStatement:
     clauses = []
     while not cursor.done:
         clauses.append(_clause(cursor))
-    return MergeStatement(name, alias, source, source_alias, on, tuple(clauses), evolves)
+    return MergeStatement(name, alias, source, source_alias, on, tuple(clauses), evolves, queries)
 
 
 def _alias(cursor: Cursor, end: str) -> str | None:

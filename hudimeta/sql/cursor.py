@@ -157,6 +157,22 @@ class Cursor:
         self._skip(1)
         return Cursor(self.text, self.words[begin : self.at - 1])
 
+    def queries(self) -> str:
+        """The text of a WITH clause, `WITH [RECURSIVE] name [(columns)] [AS] (query), …`; "" where none comes next."""
+        begin = self.at
+        if not self.accept("WITH"):
+            return ""
+        self.accept("RECURSIVE")
+        while True:
+            self.identifier()
+            if self.peek() == "(":
+                self.inside()
+            if self.peek() in ("MAX", "AS"):  # MAX RECURSION LEVEL n
+                self.until("(")
+                self.inside()
+            if not self.accept(","):
+                return self.between(begin, self.at)
+
     def until(self, *ends: str) -> str:
         """The text up to one of these words outside of parentheses and CASE, or to the end. Raises Unread when it is empty."""
         begin, depth = self.at, 0

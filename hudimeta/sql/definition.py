@@ -28,6 +28,7 @@ __all__ = [
     "create_table",
     "drop_table",
     "properties",
+    "repair_table",
     "set_option",
     "truncate_table",
 ]
@@ -56,7 +57,7 @@ def create_table(cursor: Cursor) -> CreateTable | CreateLike:
     if creates:
         cursor.expect("CREATE")
     replaces = not creates or cursor.accept("OR", "REPLACE")
-    cursor.accept("EXTERNAL")
+    external = cursor.accept("EXTERNAL")
     cursor.expect("TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = TableName(cursor.dotted())
@@ -68,6 +69,8 @@ def create_table(cursor: Cursor) -> CreateTable | CreateLike:
     clauses = _Clauses()
     while not cursor.done:
         _clause(cursor, clauses)
+    if external and clauses.location is None and "path" not in map(str.lower, clauses.options):
+        cursor.fail()  # Spark refuses it
     return CreateTable(
         name,
         clauses.provider,
@@ -169,6 +172,17 @@ def truncate_table(cursor: Cursor) -> Delete | Partitions:
     return Delete(name, None, None)
 
 
+def repair_table(cursor: Cursor) -> Partitions:
+    """[MSCK] REPAIR TABLE name [ADD | DROP | SYNC PARTITIONS]."""
+    cursor.accept("MSCK")
+    cursor.expect("REPAIR", "TABLE")
+    name = TableName(cursor.dotted())
+    if any(cursor.accept(word) for word in ("ADD", "DROP", "SYNC")):
+        cursor.expect("PARTITIONS")
+    cursor.finish()
+    return Partitions(name, PartitionVerb.ADD, ())
+
+
 def set_option(cursor: Cursor) -> SetOption:
     """SET key = value."""
     cursor.expect("SET")
@@ -218,7 +232,7 @@ _ENTRY_CHANGES = (
     ("SET", "FILEFORMAT"),
     ("ADD", "CONSTRAINT"),
     ("DROP", "CONSTRAINT"),
-    ("RECOVER", "PARTITIONS"),
+    ("DEFAULT", "COLLATION"),
     ("CLUSTER", "BY"),
     ("PARTITION",),
 )
@@ -245,6 +259,8 @@ def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | 
     if cursor.accept("UNSET", "TBLPROPERTIES"):
         cursor.accept("IF", "EXISTS")
         return SetTableProperties(name, dict.fromkeys(_property_names(cursor.inside())))
+    if cursor.accept("RECOVER", "PARTITIONS"):
+        return Partitions(name, PartitionVerb.ADD, ())
     for said, verb, lenient in _PARTITIONS:
         if cursor.accept(*said):
             return Partitions(name, verb, tuple(_partitions_named(cursor)), lenient)

@@ -12,7 +12,7 @@ _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 def insert(cursor: Cursor) -> Insert:
     """[WITH …] INSERT INTO|OVERWRITE [TABLE] name [PARTITION (…)] [(columns)|BY NAME] [REPLACE WHERE condition] query."""
-    before = cursor.until("INSERT") if cursor.peek() == "WITH" else ""
+    before = cursor.queries()
     cursor.expect("INSERT")
     overwrite = cursor.accept("OVERWRITE")
     into = cursor.accept("INTO")
@@ -44,6 +44,8 @@ def partition_values(inside: Cursor) -> PartitionValues:
     found: list[tuple[str, str | None]] = []
     while True:
         name = inside.identifier()
+        if name.lower() in (other.lower() for other, _ in found):
+            inside.fail()  # Spark refuses a column that comes twice
         found.append((name, inside.until(",") if inside.accept("=") else None))
         if not inside.accept(","):
             inside.finish()

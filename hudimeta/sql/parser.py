@@ -78,6 +78,20 @@ def _drop(cursor: Cursor) -> DropTable | DropIndex:
     return indexes.drop_index(cursor) if cursor.peek(1) == "INDEX" else definition.drop_table(cursor)
 
 
+def _after_queries(cursor: Cursor) -> Insert | Update | Delete | MergeStatement:
+    """What stands after a WITH clause, which each of them reads itself."""
+    ahead = Cursor(cursor.text, cursor.words)
+    ahead.queries()
+    read = _WITH_QUERIES.get(ahead.peek())
+    return read(cursor) if read is not None else cursor.fail()
+
+
+_WITH_QUERIES: dict[str, Callable[[Cursor], Insert | Update | Delete | MergeStatement]] = {
+    "INSERT": insert,
+    "UPDATE": changes.update,
+    "DELETE": changes.delete,
+    "MERGE": changes.merge,
+}
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
     "REPLACE": definition.create_table,
@@ -85,9 +99,11 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "REFRESH": indexes.refresh_index,
     "ALTER": definition.alter_table,
     "TRUNCATE": definition.truncate_table,
+    "MSCK": definition.repair_table,
+    "REPAIR": definition.repair_table,
     "SET": definition.set_option,
     "INSERT": insert,
-    "WITH": insert,
+    "WITH": _after_queries,
     "UPDATE": changes.update,
     "DELETE": changes.delete,
     "MERGE": changes.merge,
@@ -132,7 +148,7 @@ def may_write(text: str) -> str:
     found = FIRST_WORD.match(text)
     word = found.group(1).upper() if found else ""
     if word == "WITH":
-        return word if "insert" in text.lower() else ""
+        return word if any(verb in text.upper() for verb in _WITH_QUERIES) else ""
     if word in ("CREATE", "REPLACE") and "hudimeta" not in text.lower():
         return word if _ABOUT_OTHERS.search(text) else ""
     if word == "SET":
@@ -146,9 +162,8 @@ def target_of(text: str) -> TableName | None:
     try:
         cursor = Cursor(text)
         if word == "WITH":
-            while not cursor.done and cursor.peek() != "INSERT":
-                cursor.until("INSERT")
-            word = "INSERT"
+            cursor.queries()
+            word = cursor.peek()
         if any(cursor.accept(*words) for words in _BEFORE_NAME.get(word, ())):
             return TableName(cursor.dotted())
     except Unread:

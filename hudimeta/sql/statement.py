@@ -145,21 +145,23 @@ class Insert:
 
 @dataclass(frozen=True)
 class Update:
-    """UPDATE. alias: What expressions call the table, None without. where: None for all rows."""
+    """UPDATE. alias: What expressions call the table, None without. where: None for all. queries: As of a MERGE."""
 
     name: TableName
     alias: str | None
     assignments: Assignments
     where: str | None
+    queries: str = ""
 
 
 @dataclass(frozen=True)
 class Delete:
-    """DELETE FROM. alias: What the condition calls the table, None without. where: None for all rows."""
+    """DELETE FROM. alias: What the condition calls the table, None without. where: None for all. queries: As of a MERGE."""
 
     name: TableName
     alias: str | None
     where: str | None
+    queries: str = ""
 
 
 class MergeRows(enum.Enum):
@@ -196,6 +198,7 @@ class MergeStatement:
         source: A table's name or a query in parentheses, as written, without its alias.
         source_alias: Of both.
         evolves: WITH SCHEMA EVOLUTION: columns that only the source has become the table's.
+        queries: The WITH clause before it, as written; "" without one.
     """
 
     name: TableName
@@ -205,6 +208,7 @@ class MergeStatement:
     on: str
     clauses: tuple[MergeClause, ...]
     evolves: bool = False
+    queries: str = ""
 
 
 @dataclass(frozen=True)
@@ -371,7 +375,7 @@ class Partitions:
     """ALTER TABLE … ADD or DROP PARTITION, TRUNCATE TABLE … PARTITION.
 
     Attributes:
-        given: Of each PARTITION.
+        given: Of each PARTITION; none where a catalog shall look for partitions (MSCK REPAIR, RECOVER).
         lenient: IF EXISTS, IF NOT EXISTS.
     """
 

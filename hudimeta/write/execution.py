@@ -15,6 +15,7 @@ from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.early_conflicts import EarlyLook
 from hudimeta.commit.session import WriteSession
 from hudimeta.engine import Engine
+from hudimeta.errors import CommitError
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
@@ -213,12 +214,21 @@ class _Change:
 def _deletes_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
     """Whether the base file must be written anew to delete rows: it holds keys more than once, all of whose rows shall go.
 
-    A delete in a log meets the first of these rows alone, for Hudi's readers and so for ours. Where there are log files
-    already, or a compaction is planned, it stays with the log.
+    A delete in a log meets the first of these rows alone, for Hudi's readers and so for ours.
+
+    Raises:
+        CommitError: There are log files already, or a compaction is planned, which a new base file would pass over.
     """
-    if gone.keys is None or not base.name or base.logs or base.busy:
+    if gone.keys is None or not base.name or len(gone.keys.unique()) == len(gone):
         return False
-    return len(gone.keys.unique()) < len(gone)
+    if base.logs or base.busy:
+        twice = pc.filter(gone.keys.value_counts().field("values"), pc.greater(gone.keys.value_counts().field("counts"), 1))
+        raise CommitError(
+            f"rows of key {twice[0].as_py()!r} shall be deleted, which come more than once in '{base.partition_path}', "
+            f"file group {base.file_id}: a delete in its log files would meet the first of them only",
+            "Nothing was written; compact the table first (CALL run_compaction, or services.compact()), then delete.",
+        )
+    return True
 
 
 def _append_to_log(

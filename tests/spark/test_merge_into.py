@@ -94,7 +94,7 @@ WRONG: dict[str, tuple[Callable[[Any, DataFrame], Any], str]] = {
     "a column that is not there": (lambda m, s: m.whenMatched().update({"nope": lit(1)}), "columns of the table"),
     "a column of neither side": (lambda m, s: m.whenMatched(col("nope") > 1).delete(), "UNRESOLVED_COLUMN"),
     "one column twice": (lambda m, s: m.whenMatched().update({"fare": s.fare, "FARE": s.fare}), "every column once"),
-    "a part of a column": (lambda m, s: m.whenMatched().update({"fare.x.y": lit(1)}), "whole columns"),
+    "a part of a column": (lambda m, s: m.whenMatched().update({"fare.x.y": lit(1)}), "columns, and fields of structs"),
     "no name": (lambda m, s: m.whenMatched().update({"fare + 1": lit(1)}), "columns of the table"),
     "the key": (lambda m, s: m.whenMatched().update({"id": s.ID + 1}), "would change column id"),
     "a wrong type": (

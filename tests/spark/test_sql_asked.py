@@ -77,6 +77,8 @@ def test_partitions_indexes_history_and_detail_are_told(attached: SparkSession, 
     assert listed(attached.sql("show partitions asked partition (hour = '7', DAY)")) == paths[:2]
     assert listed(attached.sql("show partitions asked partition (hour = 7, day = 'd1')")) == paths[1:2]
     assert "partition columns: day, hour" in refusal(lambda: attached.sql("show partitions asked partition (name = 'a')"))
+    for looks in ("msck repair table asked", "alter table asked recover partitions"):
+        assert listed(attached.sql(looks)) == []
     attached.sql("delete from asked where hour = 8")
     rows = attached.sql("describe history asked limit 2").collect()
     assert [(row.action, row.operation) for row in rows] == [("deltacommit", "DELETE"), ("deltacommit", "UPSERT")]

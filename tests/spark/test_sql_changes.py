@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark_hudimeta
 import pytest
+from pyspark.sql.functions import expr
 from pyspark_hudimeta import last_commit
 from pyspark_hudimeta.routed.executors import SparkExecutors
 
@@ -89,6 +91,71 @@ def test_delete_removes_every_row_of_a_doubled_key(attached: SparkSession, table
     hudimeta.Table(tmp_path / t).insert(made([1, 2, 3]))
     attached.sql(f"delete from {t} where id < 3")
     assert [i for i, _, _ in shown(attached, t, "id < 5")] == [3, 3, 4]
+
+
+def test_rows_of_a_doubled_key_that_were_updated_together_can_be_changed(
+    attached: SparkSession, table: Make, tmp_path: Path
+) -> None:
+    t = table()
+    hudimeta.Table(tmp_path / t).insert(made([1]))
+    attached.sql(f"update {t} set x = 7, ts = 2 where id = 1")
+    attached.sql(f"update {t} set x = x + 1, ts = 3 where id < 2")
+    assert shown(attached, t, "id < 2") == [(0, 3, 1.0), (1, 3, 8.0), (1, 3, 8.0)]
+    assert attached.sql(f"delete from {t} where id = 1").collect() == [(2,)]
+    assert shown(attached, t, "id < 2") == [(0, 3, 1.0)]
+
+
+def test_a_delete_that_would_leave_rows_of_a_doubled_key_is_refused(
+    attached: SparkSession, table: Make, tmp_path: Path
+) -> None:
+    t = table(type="MERGE_ON_READ")
+    hudimeta.Table(tmp_path / t).insert(made([1]))
+    attached.sql(f"update {t} set ts = 2 where id = 6")
+    says = refusal(lambda: attached.sql(f"delete from {t} where id = 1"))
+    assert "rows of key '1' shall be deleted" in says
+    assert "compact the table first" in says
+    assert len(shown(attached, t, "id = 1")) == 2
+    hudimeta.Table(tmp_path / t).services.compact()
+    attached.sql(f"delete from {t} where id = 1")
+    assert shown(attached, t, "id in (1, 6)") == [(6, 2, 6.0)]
+
+
+@pytest.mark.rotation(2)
+@KINDS
+def test_fields_of_structs_are_set(attached: SparkSession, tmp_path: Path, kind: str) -> None:
+    attached.sql(
+        "create table nested (id int, s struct<a: int, b: string, Deep: struct<x: int, y: int>>, l array<int>) using hudimeta "
+        f"tblproperties (primaryKey = 'id', type = '{'mor' if kind == 'MERGE_ON_READ' else 'cow'}') location '{tmp_path / 'n'}'"
+    )
+    try:
+        whole = "named_struct('a', 1, 'b', 'u', 'Deep', named_struct('x', 1, 'y', 2))"
+        attached.sql(f"insert into nested values (1, {whole}, array(1)), (2, null, null)")
+        attached.sql("with w as (select 10 as n) update nested r set r.s.b = 'v', s.deep.Y = s.a + (select n from w)")
+        source = "with src as (select 2 as id, 5 as v) "
+        clauses = "when matched then update set t.s.Deep.x = src.v when not matched by source then update set s.a = t.id + 1"
+        attached.sql(f"{source} merge into nested t using src on t.id = src.id {clauses}")
+        found = {row.id: (row.s.asDict(True), row.l) for row in attached.table("nested").collect()}
+        assert found[1] == ({"a": 2, "b": "v", "Deep": {"x": 1, "y": 11}}, [1])
+        assert found[2] == ({"a": None, "b": "v", "Deep": {"x": 5, "y": None}}, None)
+        for assigned, text in {
+            "s.a = 1, s = null": "every column once",
+            "s.deep = null, s.Deep.x = 1": "every column once",
+            "s.c = 1": "fields of s: a, b, Deep",
+            "l.c = 1": "columns, and fields of structs",
+        }.items():
+            assert text in refusal(partial(attached.sql, f"update nested set {assigned}"))
+        rows = attached.sql("select 1 as id, 7 as v").alias("u")
+        merging = rows.mergeInto("nested", expr("nested.id = u.id"))
+        merging.whenMatched().update({"s.a": expr("u.v"), "nested.s.deep.x": expr("u.v")}).merge()
+        ((struct,),) = attached.sql("select s from nested where id = 1").collect()
+        assert struct.asDict(True) == {"a": 7, "b": "v", "Deep": {"x": 7, "y": 11}}
+        wrong = "when not matched then insert (id, s.a) values (1, 1)"
+        assert "whole columns" in refusal(lambda: attached.sql(f"merge into nested t using (select 9 i) u on t.id = i {wrong}"))
+        attached.sql("with w as (select 1 as i) delete from nested where id in (table w)")
+        assert [row.id for row in attached.table("nested").collect()] == [2]
+    finally:
+        attached.sql("drop table nested")
+    check(tmp_path / "n")
 
 
 @pytest.mark.rotation(2)

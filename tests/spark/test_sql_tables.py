@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,6 +151,9 @@ def test_a_table_that_is_there_must_fit_what_is_asked_for(attached: SparkSession
         ("(id int) using hudimeta clustered by (id) into 4 buckets", "CLUSTERED"),
         ("(id int, s string) using hudimeta tblproperties (primaryKey = 'nothing')", "columns of the table: id, s"),
         ("(id int, s interval day to second) using hudimeta", "column s"),
+        ("(id int, s struct<t: array<string collate unicode_ci>>) using hudimeta", "s.t.element with collation UNICODE_CI"),
+        ("using hudimeta as select 'x' collate utf8_lcase as s", "column s with collation UTF8_LCASE"),
+        ("(id int, s string) using hudimeta partitioned by (s string)", "a column once"),
         ("(id int, s string) using hudimeta tblproperties (type = 'cows')", "cows"),
         ("(id int, s string) using hudimeta tblproperties ('hoodie.metadata.record.indx.enable' = 'true')", "record.index"),
     ],
@@ -223,17 +227,43 @@ def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     attached.sql(f"insert into {t} (month, id) values ('a', 1), ('b', 2)")
     attached.sql(f"with s as (select 3 as id, 'c' as m) insert into {t} (id, month) select id, m from s")
     attached.sql(f"insert into {t} by name select 'd' as month, 4 as id, 1.5 as fare, 7 as ts")
+    attached.sql(f"insert into {t} by name select 'g' as month, 7 as ID")
+    attached.sql(f"insert into {t} partition (month = 'h') by name select 8 as id")
     attached.sql(f"insert into table {t} partition (month = 'e') select 5, 2.5, 1")
     attached.sql(f"insert into {t} partition (month) (ts, month, id) select 1L, 'f', 6")
     attached.sql(f"insert into {t} select id + 10, fare, ts, month from {t}")
     attached.sql(f"INSERT INTO {t} VALUES (?, ?, ?, ?)", [100, 1.0, 1, "what?"])
     attached.sql(f'insert into {t} select :id, 1.0, 1, "it\'s :id"', {"id": 101})
     attached.sql(f"insert into {t} select * from {{frame}}", frame=attached.sql("select 102, 1.0, 1, 'frame'"))
-    months = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f"}
+    months = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f", 7: "g", 8: "h"}
     more = {100: "what?", 101: "it's :id", 102: "frame"}
     assert dict(rows(attached, t, "id, month")) == {**months, **{i + 10: m for i, m in months.items()}, **more}
-    assert rows(attached, f"{t} where id = 4", "fare, ts") == [(1.5, 7)]
+    assert rows(attached, f"{t} where id in (4, 7, 8)", "fare, ts") == [(1.5, 7), (None, None), (None, None)]
     check(Path(table_of(attached, t).path))
+
+
+def test_columns_declared_not_null_hold_no_null(attached: SparkSession, name: Name) -> None:
+    t, like = name(), name()
+    columns = "(id int not null, s struct<Xy: int, `from`: array<struct<Q: int>>>, n string not null comment 'never none')"
+    attached.sql(f"create table {t} {columns} using hudimeta tblproperties (primaryKey = 'id', type = 'mor')")
+    attached.sql(f"insert into {t} values (1, null, 'a'), (2, named_struct('Xy', 1, 'from', null), 'b')")
+    null = "select 3 as id, cast(null as string) as n union all select 1, 'c'"
+    for statement in (
+        f"insert into {t} (id) values (3)",
+        f"update {t} set n = null where id = 1",
+        f"merge into {t} t using ({null}) s on t.id = s.id when matched then update set * when not matched then insert *",
+    ):
+        assert "column 'n' is null in 1 rows, the table needs a value in every row" in refusal(partial(attached.sql, statement))
+    attached.sql(f"delete from {t} where id = 2")
+    assert rows(attached, t, "id, n") == [(1, "a")]
+    attached.sql(f"create table {like} like {t}")
+    for made in (t, like):
+        ((statement,),) = attached.sql(f"show create table {made}").collect()
+        assert (
+            "  `id` INT NOT NULL,\n  `s` STRUCT<`Xy`: INT, `from`: ARRAY<STRUCT<`Q`: INT>>>,\n"
+            "  `n` STRING NOT NULL COMMENT 'never none')"
+        ) in statement
+    assert attached.table(like).schema["s"] == attached.table(t).schema["s"]
 
 
 def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkSession, name: Name) -> None:
@@ -259,6 +289,8 @@ def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkS
         ("insert into {} values (3000000000L, 2.0, 1, 'm')", "CAST_OVERFLOW"),
         ("insert into {} (id, nothing) values (1, 2)", "columns of the table: id, fare, ts, month"),
         ("insert into {} (id, id) values (1, 2)", "every column once"),
+        ("insert into {} by name select 1 as id, 2 as nothing", "columns of the table: id, fare, ts, month"),
+        ("insert into {} partition (month = 'a', MONTH = 'b') values (1, 2.0, 1)", "DUPLICATE_KEY"),
         ("insert into {} partition (id = 3) select 1, 2, 'm'", "all partition columns: month"),
         ("insert into {} select * from nowhere_at_all", "TABLE_OR_VIEW_NOT_FOUND"),
         ("insert into {} slect 1", "PARSE_SYNTAX_ERROR"),
@@ -271,6 +303,26 @@ def test_an_insert_that_does_not_fit_changes_nothing(attached: SparkSession, nam
     with pytest.raises(Exception, match=error):
         attached.sql(statement.format(t))
     assert rows(attached, t, "id") == [(7,)]
+
+
+def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Name) -> None:
+    t, catalog = name(), attached.catalog
+    schema = attached.createDataFrame([], "id int, month string").schema
+    catalog.createTable(t, source="hudimeta", schema=schema, description="trips", primaryKey="id", type="mor")
+    attached.sql(f"insert into {t} values (1, 'a')")
+    assert rows(attached, t) == [(1, "a")]
+    assert table_of(attached, t).properties.record_keys == ("id",)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        catalog.createTable(t, source="hudimeta", schema=schema)
+    assert "partitions" in refusal(lambda: catalog.recoverPartitions(t))
+    catalog.analyzeTable(t)
+    assert f"CREATE TABLE spark_catalog.default.{t} (\n  `id` INT" in catalog.getCreateTableString(t)
+    assert catalog.getTableProperties(t) == {"primaryKey": "id", "type": "mor"}
+    catalog.truncateTable(t)
+    assert rows(attached, t) == []
+    place = Path(table_of(attached, t).path)
+    catalog.dropTable(t)
+    assert not place.exists()
 
 
 def test_overwriting_the_table_and_its_partitions(attached: SparkSession, name: Name) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,6 +124,28 @@ def test_merge() -> None:
     assert (merged.alias, merged.source, merged.source_alias) == ("x", "b.s", "s")
 
 
+QUERIES = "with recursive c(n) max recursion level 9 as (select 1), `update` as (select 2), d (select 3)"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "insert into t select * from c",
+        "update t set x = (select max(n) from c)",
+        "delete from t where id in (table d)",
+        "merge into t using c on t.id = c.n when matched then delete",
+    ],
+)
+def test_queries_stand_before_every_statement_that_changes_rows(statement: str) -> None:
+    plain, found = parse(statement), parse(f"{QUERIES} {statement}")
+    assert target_of(f"{QUERIES} {statement}") == name("t")
+    if isinstance(plain, Insert):
+        assert found == replace(plain, query=f"{QUERIES} {plain.query}")
+    else:
+        assert isinstance(plain, (Update, Delete, MergeStatement))
+        assert found == replace(plain, queries=QUERIES)
+
+
 def test_alter_and_drop() -> None:
     assert parse("alter table t add columns (a int comment 'x, y', b string)") == AlterTable(
         name("t"), add="a int comment 'x, y', b string"
@@ -149,6 +173,9 @@ def test_alter_and_drop() -> None:
         "drop view t",
         "alter table t set owner me",
         "insert into t select 'open",
+        "insert into t partition (p = 1, P = 2) select 1",
+        "with delete as (select 1) select * from delete",
+        "create external table t (id int) using hudimeta",
     ],
 )
 def test_everything_else_is_left_to_the_engine(text: str) -> None:
@@ -252,6 +279,10 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ),
         ("alter table t add partition (p = 1)", Partitions(name("t"), PartitionVerb.ADD, ((("p", "1"),),))),
         ("alter table t add partition (p = 1) location '/x'", None),
+        ("alter table t recover partitions", Partitions(name("t"), PartitionVerb.ADD, ())),
+        ("msck repair table db.t sync partitions", Partitions(name("db", "t"), PartitionVerb.ADD, ())),
+        ("repair table t", Partitions(name("t"), PartitionVerb.ADD, ())),
+        ("alter table t default collation unicode", AlterEntry(name("t"), "ALTER TABLE … DEFAULT COLLATION")),
         ("alter table t alter column a first", AlterTable(name("t"), move={"a": None})),
         ("truncate table t partition (p = 1)", Partitions(name("t"), PartitionVerb.TRUNCATE, ((("p", "1"),),))),
         ("OPTIMIZE db.t WHERE p > 1 ZORDER BY (a, b)", Optimize(name("db", "t"), "p > 1", ("a", "b"))),

@@ -25,6 +25,7 @@ from hudimeta.errors import HudiError, UnsupportedFeature
 from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.attached.catalog import AttachedCatalog
 from pyspark_hudimeta.attached.leaves import Leaf, exchanged
 from pyspark_hudimeta.attached.reader import AttachedReader
 from pyspark_hudimeta.attached.session_settings import with_settings
@@ -232,6 +233,10 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
         @property
         def read(self) -> DataFrameReader:
             return AttachedReader(self, partial(_opened, self), partial(_attached, self))
+
+        @property
+        def catalog(self) -> AttachedCatalog:
+            return AttachedCatalog(self, partial(_statements, self))
 
         @property
         def readStream(self) -> DataStreamReader:  # noqa: N802 - Spark's name

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "definition",  # CREATE, ALTER and DROP TABLE
+    "described",  # what SHOW CREATE TABLE and its kin say, and columns as statements declare them
     "door",  # `pyspark_hudimeta.sql`, for sessions of any kind
     "insertion",  # INSERT
     "merge_into",  # MERGE of a DataFrame

@@ -7,7 +7,7 @@ the meta columns of the row that they change, and the driver sees none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -26,10 +26,12 @@ from hudimeta.sql import AlterTable, Delete, MergeAction, MergeClause, MergeRows
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
-from pyspark_hudimeta.routed.assignment import assigned, column_of
+from pyspark_hudimeta.routed.assignment import assigned
 from pyspark_hudimeta.routed.write import compute_frame
+from pyspark_hudimeta.sql.assignments import Path, set_path, whole_columns
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.definition import alter
+from pyspark_hudimeta.sql.described import declared_type
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["ACTIONS", "CLAUSE", "JOINS", "Change", "delete", "explained", "key_changed", "merge", "update", "widened"]
 
 _NUMBER = count()
+_SEQNO = "_hoodie_commit_seqno"
 _PRESENT, CLAUSE = "_hudimeta_present", "_hudimeta_clause"
 ACTIONS = {
     MergeAction.UPDATE: RowAction.UPDATE,
@@ -135,7 +138,7 @@ def widened(session: SqlSession, entry: Entry, source: DataFrame, merging: Calla
     trial = merging(wider, added)
     with trial.stack:
         _ = trial.merged(None, arrow_schema(wider.columns)).schema  # analysed, through Connect too
-    ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
+    ddl = ", ".join(f"{quoted(c.name)} {declared_type(c.dataType)}" for c in added)
     alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
     return session.entry(entry.name) or entry
 
@@ -172,7 +175,7 @@ def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | Mer
     if isinstance(statement, MergeStatement):
         merging = _Merging(session, entry, statement)
         return _Planned(merging, Operation.UPSERT, merging.merged)
-    change, where = Change(session, entry, statement.alias), statement.where
+    change, where = Change(session, entry, statement.alias, queries=statement.queries), statement.where
     if isinstance(statement, Delete):
         return _Planned(change, Operation.DELETE, partial(change.found, action=RowAction.DELETE, values={}, where=where))
     values = change.values(statement.assignments, keys_may_change=False)
@@ -182,8 +185,10 @@ def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | Mer
 class Change:
     """Rows of one table, under the name that a statement's expressions give it."""
 
-    def __init__(self, session: SqlSession, entry: Entry, alias: str | None, added: StructType | None = None) -> None:
-        self.session, self.entry = session, entry
+    def __init__(
+        self, session: SqlSession, entry: Entry, alias: str | None, added: StructType | None = None, queries: str = ""
+    ) -> None:
+        self.session, self.entry, self._queries = session, entry, queries
         self._added = added or StructType()
         """Columns that the table shall get."""
         self.alias = alias or entry.name.table
@@ -222,39 +227,48 @@ class Change:
         """Changes of the rows at a moment that a condition is true of."""
         condition = f" WHERE {where}" if where is not None else ""
         rows = f"FROM {self.named(self.rows(moment))} AS {quoted(self.alias)}{condition}"
-        return self.changes(f"SELECT {self.shown(schema, values)} {rows}", action, schema)
+        # Rows of one key that were updated together have one sequence number, and each is changed once all the same.
+        told_apart = f"concat({self.own(_SEQNO)}, '/', monotonically_increasing_id())"
+        return self.changes(f"SELECT {self.shown(schema, values, told_apart)} {rows}", action, schema)
 
     def own(self, name: str) -> str:
         """A column of the table, in SQL."""
         return f"{quoted(self.alias)}.{quoted(name)}"
 
-    def shown(self, schema: pa.Schema, values: Mapping[str, str]) -> str:
-        """What is selected of rows of the table: what says which row it is, and the columns with their new values."""
-        carried = [f"{self.own(name)} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
+    def shown(self, schema: pa.Schema, values: Mapping[str, str], row: str | None = None) -> str:
+        """What is selected of rows of the table: what says which row it is, and the columns with their new values.
+
+        Args:
+            schema: Of the table.
+            values: New values by column, in SQL.
+            row: What tells rows of one key apart, in SQL; None for their sequence numbers.
+        """
+        names = {_SEQNO: row or self.own(_SEQNO)}
+        carried = [f"{names.get(name, self.own(name))} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
         return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
 
-    def assigned_column(self, parts: tuple[str, ...], taken: Container[str]) -> str:
-        """The column that an assignment names. Raises ConfigError for one that is not there, or comes twice."""
-        named = parts[1:] if len(parts) == 2 and parts[0].lower() == self.alias.lower() else parts
-        if len(named) != 1:
-            raise ConfigError("SET", ".".join(parts), "whole columns", "Set the struct as a whole, with named_struct.")
-        column = column_of(self.entry.columns, named[0])
-        if column in taken:
-            raise ConfigError("SET", column, "every column once")
-        return column
+    def set_path(self, parts: Path, taken: Collection[Path], *, inserting: bool = False) -> Path:
+        """What an assignment names. Raises ConfigError for what is not there, comes twice, or is a field in an INSERT."""
+        path = set_path(self.entry.columns, self.alias, parts, taken)
+        if inserting and len(path) > 1:
+            raise ConfigError("INSERT", ".".join(parts), "whole columns", "Give the struct as a whole, with named_struct.")
+        return path
 
     def values(self, assignments: Assignments, *, keys_may_change: bool, inserting: bool = False) -> dict[str, str]:
         """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""
-        found: dict[str, str] = {}
+        stated: dict[Path, str] = {}
         for parts, value in assignments:
-            column = self.assigned_column(parts, found)
-            value = self.defaults.get(column, "null") if is_default(value) else value
-            if column in self.fixed and not inserting:
-                if not keys_may_change:
-                    hint = "Delete the row and insert it anew: its key and its partition say which row it is."
-                    raise ConfigError("SET", column, "a column that is neither part of the key nor of the partition", hint)
-                value = self.unchanged(column, value)
-            found[column] = f"({value})"
+            path = self.set_path(parts, stated, inserting=inserting)
+            if is_default(value):
+                value = self.defaults.get(path[0], "null") if len(path) == 1 else "null"
+            stated[path] = f"({value})"
+        found = whole_columns(self.entry.columns, stated, self.own, _field, _struct)
+        for column in found if not inserting else ():
+            if column in self.fixed and not keys_may_change:
+                hint = "Delete the row and insert it anew: its key and its partition say which row it is."
+                raise ConfigError("SET", column, "a column that is neither part of the key nor of the partition", hint)
+            if column in self.fixed:
+                found[column] = f"({self.unchanged(column, found[column])})"
         return found
 
     def unchanged(self, column: str, value: str) -> str:
@@ -264,7 +278,11 @@ class Change:
 
     def changes(self, query: str, action: RowAction, schema: pa.Schema) -> DataFrame:
         """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
-        return self.typed(self.session.query(query), action, schema)
+        return self.typed(self.query(query), action, schema)
+
+    def query(self, text: str) -> DataFrame:
+        """The rows of a query that may name those of the statement's WITH clause."""
+        return self.session.query(f"{self._queries} {text}")
 
     def typed(self, rows: DataFrame, action: RowAction, schema: pa.Schema) -> DataFrame:
         """Rows as changes.
@@ -276,6 +294,14 @@ class Change:
         """
         kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
         return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
+
+
+def _field(value: str, name: str) -> str:
+    return f"{value}.{quoted(name)}"
+
+
+def _struct(fields: Sequence[tuple[str, str]]) -> str:
+    return f"named_struct({', '.join(f'{literal(name)}, {value}' for name, value in fields)})"
 
 
 def key_changed(column: str) -> str:
@@ -297,7 +323,7 @@ class _Merging(Change):
         added: StructType | None = None,
         source: DataFrame | None = None,
     ) -> None:
-        super().__init__(session, entry, statement.alias, added)
+        super().__init__(session, entry, statement.alias, added, statement.queries)
         self._rows = source
         self._statement = statement
         self._source = statement.source_alias or "_hudimeta_source"
@@ -311,7 +337,7 @@ class _Merging(Change):
         """The rows to merge, as they were before the table got columns of theirs."""
         if self._rows is not None:
             return self._rows
-        return self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
+        return self.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
 
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
@@ -342,7 +368,7 @@ class _Merging(Change):
         bare = [f"{t}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
         bare += [f"{s}.{quoted(n)}" for n in columns if n.lower() not in ours]
         shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {CLAUSE}"]
-        return self.session.query(
+        return self.query(
             f"SELECT * FROM (SELECT {', '.join(shown)} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
             f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON {self._statement.on}) "
             f"WHERE {CLAUSE} IS NOT NULL"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
@@ -24,7 +25,7 @@ from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options, with_default_values
+from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import (
     checked_default,
@@ -34,7 +35,7 @@ from pyspark_hudimeta.sql.column_defaults import (
     keep_defaults_at,
     let_spark_alter,
 )
-from pyspark_hudimeta.sql.described import declared_column, properties_of
+from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
 from pyspark_hudimeta.sql.registering import comment_columns, enter, keep_comment, register, renamed
 from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, opened
 
@@ -83,9 +84,9 @@ def create_like(session: SqlSession, statement: CreateLike) -> DataFrame | None:
     if statement.if_not_exists and session.is_taken(statement.name):
         return session.nothing()
     if source is not None:
-        columns, given = source.declared, {**properties_of(session, source), **statement.options}
+        given = {**properties_of(session, source), **statement.options}
         table = opened(session, source)
-        columns = with_default_values(columns, defaults_of(source, table))
+        columns = declared_columns(source, table)
         fields = table.properties.partition_fields
     else:
         columns, given, fields = session.spark.table(statement.source.sql).schema, dict(statement.options), ()
@@ -211,6 +212,9 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
         odd = sorted(set(column.metadata or {}) - {"comment"})
         if odd:
             raise UnsupportedFeature(f"{odd[0]} of column {column.name}", "Give the value in each INSERT.")
+    twice = [c.name for n, c in enumerate(found) if c.name.lower() in (other.name.lower() for other in found[:n])]
+    if twice and statement.partition_columns:
+        raise ConfigError("PARTITIONED BY", twice[0], "a column once", "Name partition columns without types, or only there.")
     last = [column_of(found, name) for name in statement.partition_by]
     by_name = {column.name: column for column in found}
     return StructType([c for c in found if c.name not in last] + [by_name[name] for name in last]), defaults
@@ -253,6 +257,8 @@ def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
         table = Table(location)
     except TableNotFound:
         arrow = written_schema(columns)
+        needed = {column.name for column in columns if not column.nullable}
+        arrow = pa.schema([field.with_nullable(field.name not in needed) for field in arrow])
         Table.create(location, arrow, options=options)
         return True
     stated = {name: value for name, value in options.items() if name != keys.HIVE_STYLE.key}

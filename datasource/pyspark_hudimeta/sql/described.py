@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
 from hudimeta.sql import Ask, quoted
 from hudimeta.types import TableType
 from pyspark_hudimeta.plain.registration import DEFAULT_KEY, stated_options, with_default_values
@@ -17,11 +19,19 @@ from pyspark_hudimeta.sql.session import OWNS_FILES, literal, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField
 
+    from pyspark_hudimeta.hudi_table import HudiTable
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["declared_column", "extended", "properties_of", "show_create", "shown_properties"]
+__all__ = [
+    "declared_column",
+    "declared_columns",
+    "declared_type",
+    "extended",
+    "properties_of",
+    "show_create",
+    "shown_properties",
+]
 
 _OF_SPARK = ("location", "provider", "owner", "path", OWNS_FILES)
 """Properties of every entry, which no statement states."""
@@ -31,7 +41,7 @@ _DESCRIBED = "col_name string, data_type string, comment string"
 def show_create(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     """The statement that registers this table again where it lies, or makes one like it when its folder is empty."""
     table = opened(session, entry)
-    declared = with_default_values(entry.declared, defaults_of(entry, table))
+    declared = declared_columns(entry, table)
     columns = ",\n".join(f"  {declared_column(column)}" for column in declared)
     fields = table.properties.partition_fields
     lines = [f"CREATE TABLE {session.full_name(entry.name)} (\n{columns})", "USING hudimeta"]
@@ -100,13 +110,36 @@ def extended(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
 
 def _columns(columns: Iterable[StructField]) -> Iterable[tuple[str, str, str | None]]:
     for column in columns:
-        yield column.name, column.dataType.simpleString().lower(), (column.metadata or {}).get("comment")
+        yield column.name, column.dataType.simpleString(), (column.metadata or {}).get("comment")
+
+
+def declared_columns(entry: Entry, table: HudiTable) -> StructType:
+    """The columns of a table as statements declare them: with comments, default values and NOT NULL."""
+    needed = {field.name for field in table.snapshot().file_schema if not field.nullable}
+    columns = with_default_values(entry.declared, defaults_of(entry, table))
+    return StructType([StructField(c.name, c.dataType, c.name not in needed, c.metadata) for c in columns])
+
+
+def declared_type(kind: DataType) -> str:
+    """A type as CREATE TABLE declares it, with the names of fields as they are."""
+    if isinstance(kind, ArrayType):
+        return f"ARRAY<{declared_type(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"MAP<{declared_type(kind.keyType)}, {declared_type(kind.valueType)}>"
+    if not isinstance(kind, StructType):
+        return str(kind.simpleString().upper())
+    fields = []
+    for field in kind:
+        comment = (field.metadata or {}).get("comment")
+        said = f" COMMENT {literal(comment)}" if comment is not None else ""
+        fields.append(f"{quoted(field.name)}: {declared_type(field.dataType)}{said}")
+    return f"STRUCT<{', '.join(fields)}>"
 
 
 def declared_column(column: StructField) -> str:
     """A column as CREATE TABLE declares it."""
     comment = (column.metadata or {}).get("comment")
-    words = [quoted(column.name), column.dataType.simpleString().upper()]
+    words = [quoted(column.name), declared_type(column.dataType), *([] if column.nullable else ["NOT NULL"])]
     default = (column.metadata or {}).get(DEFAULT_KEY)
     words += [f"DEFAULT {default}"] if default is not None else []
     return " ".join([*words, *([f"COMMENT {literal(comment)}"] if comment is not None else [])])

@@ -35,6 +35,7 @@ _HINTS = {
     "CONSTRAINT": _COLUMNS,
     "SET LOCATION": "DROP TABLE keeps the files of a table with LOCATION; CREATE TABLE … LOCATION registers another folder.",
     "PARTITION": _PARTITIONS,
+    "COLLATION": "Texts of a Hudi table are compared by their bytes; say COLLATE in the query that shall compare otherwise.",
     "CLUSTER BY": "hoodie.bulkinsert.user.defined.partitioner.sort.columns sorts the rows of a bulk insert.",
 }
 

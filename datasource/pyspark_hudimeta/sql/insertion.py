@@ -123,8 +123,8 @@ class _Insertion:
         columns, name, by_name = entry.columns, entry.name.sql, statement.by_name
         if statement.partition is not None:
             rows, by_name = self._placed(rows), False
-        elif statement.columns is not None:
-            rows = filled(columns, rows, statement.columns, self._defaults)
+        elif statement.columns is not None or (by_name and self._frame is None):
+            rows = filled(columns, rows, statement.columns or rows.columns, self._defaults)
         return assigned(jvm, name, columns, rows, by_name=by_name)
 
     def _query(self) -> str:
@@ -146,9 +146,7 @@ class _Insertion:
         if sorted(self._given) != sorted(self._fields):
             allowed = f"all partition columns: {', '.join(self._fields)}" if self._fields else "nothing, without partitions"
             raise ConfigError("PARTITION", ", ".join(self._given), allowed)
-        if statement.by_name:
-            raise UnsupportedFeature("INSERT … PARTITION … BY NAME", "List the columns instead.")
-        from_query = self._from_query()
+        from_query = [column_of(columns, name) for name in rows.columns] if statement.by_name else self._from_query()
         if set(from_query) & set(self._fixed):
             raise ConfigError("INSERT", ", ".join(from_query), "columns that PARTITION gives no value")
         kept = StructType([c for c in columns if c.name not in self._fixed])

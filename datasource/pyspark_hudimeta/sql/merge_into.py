@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, expr, lit, raise_error, when
+from pyspark.sql.functions import col, expr, lit, raise_error, struct, when
 from pyspark.sql.types import StructType
 
 from hudimeta.config import refuse_on_write
@@ -16,6 +16,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import MergeAction, MergeRows, name_of, quoted
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS
+from pyspark_hudimeta.sql.assignments import Path, whole_columns
 from pyspark_hudimeta.sql.changes import ACTIONS, CLAUSE, JOINS, Change, key_changed, widened
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 
@@ -246,12 +247,13 @@ class _FrameMerging(Change):
         """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""
         if clause.action is MergeAction.DELETE:
             return {}
-        found: dict[str, Column] = {}
+        stated: dict[Path, Column] = {}
         inserting = clause.action is MergeAction.INSERT
         for parts, value in self._stated(clause):
-            column = self.assigned_column(parts, found)
-            found[column] = value if inserting or column not in self.fixed else self._unchanged(column, value)
-        return found
+            stated[self.set_path(parts, stated, inserting=inserting)] = value
+        found = whole_columns(self.entry.columns, stated, self._own, Column.getField, _struct)
+        fixed = [] if inserting else [column for column in found if column in self.fixed]
+        return found | {column: self._unchanged(column, found[column]) for column in fixed}
 
     def _stated(self, clause: _Clause) -> list[tuple[tuple[str, ...], Column]]:
         if clause.assignments is None:
@@ -270,3 +272,7 @@ class _FrameMerging(Change):
         """A value that must be what the column has already."""
         own = self._own(column)
         return when(own.eqNullSafe(value), own).otherwise(raise_error(lit(key_changed(column))))
+
+
+def _struct(fields: Sequence[tuple[str, Column]]) -> Column:
+    return struct(*(value.alias(name) for name, value in fields))

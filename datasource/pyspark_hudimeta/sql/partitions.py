@@ -62,13 +62,16 @@ def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: 
 def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) -> DataFrame:
     """Drop, truncate or add partitions.
 
-    Rows go in one commit. A partition that is added is only checked, because in a Hudi table it comes with its first row.
+    Rows go in one commit. A partition that is added is only checked, because in a Hudi table it comes with its first row; and
+    the catalog has none to look for.
 
     Raises:
         ConfigError: Columns that are no partition columns; a partition that is not there, or is there already.
     """
     table = opened(session, entry)
     found = [(given, partitions_like(session, entry, table, given)) for given in statement.given]
+    if not statement.given:
+        partitions_like(session, entry, table, None)
     if statement.verb is PartitionVerb.ADD:
         fields = table.properties.partition_fields
         for given, paths in found:

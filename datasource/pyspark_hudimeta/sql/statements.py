@@ -139,7 +139,7 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     found = _about(session, written)
     if found is None:
         _refuse_missing(session, written)
-        return change_view(session, written) if word in ("DELETE", "UPDATE", "MERGE") else None
+        return change_view(session, written) if word in ("DELETE", "UPDATE", "MERGE", "WITH") else None
     return _run(session, *found, text)
 
 
