@@ -271,7 +271,9 @@ class Timeline:
             CorruptFileError: the file cannot be decoded, or is empty though its action is completed (see `empty_writes`).
             NotFound: the instant was rolled back meanwhile.
         """
-        must_say = self.layout != LAYOUT_V1 and instant.is_completed and instant.action in _REMOVALS
+        must_say = instant.is_completed and (
+            instant.action is Action.SAVEPOINT or (self.layout != LAYOUT_V1 and instant.action in _REMOVALS)
+        )
         if instant.size == 0 and (must_say or instant in self.empty_writes):
             raise self.lost_content(instant)
         is_commit = instant.action is instant.action.completed_as and instant.action.writes_data

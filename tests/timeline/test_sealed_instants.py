@@ -93,6 +93,22 @@ def test_a_clean_that_says_nothing_is_refused(tmp_path: Path) -> None:
         Table(table.path).scan(as_of=first).to_table()
 
 
+@pytest.mark.parametrize("ask", ["clean", "savepoints"])
+def test_a_savepoint_that_says_nothing_is_refused(tmp_path: Path, ask: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    for ts in range(4):
+        table.write(Operation.UPSERT, simple_rows(range(4), ts))
+    opened = Table(table.path, {"hoodie.clean.commits.retained": "1"})
+    opened.savepoint()
+    (done,) = (tmp_path / "t/.hoodie/timeline").glob("*_*.savepoint")
+    done.write_bytes(b"")
+    before = sorted(str(path) for path in (tmp_path / "t").rglob("*"))
+    asked = {"clean": opened.clean, "savepoints": opened.savepoints}
+    with pytest.raises(CorruptFileError, match="expected the metadata of a completed action, found an empty file"):
+        asked[ask]()
+    assert sorted(str(path) for path in (tmp_path / "t").rglob("*")) == before
+
+
 def test_the_schema_of_a_commit_of_others_is_not_lost_to_one_bit(rich_table: Unpack) -> None:
     """The commit before it would be believed, and columns be missing."""
     path = rich_table("evolve_write_cow8", fresh=True)
