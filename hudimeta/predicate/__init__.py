@@ -16,6 +16,7 @@ from __future__ import annotations
 from hudimeta.predicate.arrow_expressions import ArrowPredicate, is_arrow_expression, parse_arrow
 from hudimeta.predicate.bind import Bound, bind, bind_value
 from hudimeta.predicate.casts import cast_is_total
+from hudimeta.predicate.equality import as_joined, joined_type
 from hudimeta.predicate.evaluate import evaluate, evaluate_batch
 from hudimeta.predicate.evaluate_bounds import Verdict, may_match
 from hudimeta.predicate.extract import (
@@ -45,6 +46,7 @@ __all__ = [
     "FileStats",
     "Verdict",
     "Where",
+    "as_joined",
     "bind",
     "bind_catalyst",
     "bind_value",
@@ -56,6 +58,7 @@ __all__ = [
     "evaluate_strictly",
     "is_arrow_expression",
     "is_integer",
+    "joined_type",
     "keys_of",
     "may_match",
     "parse",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from hudimeta.predicate.equality import with_one_zero
 from hudimeta.predicate.tree import CompareOp
 from hudimeta.predicate.types import is_floating
 
@@ -87,14 +87,7 @@ def is_in(values: pa.Array, constants: pa.Array, *, has_null: bool) -> Any:
     import pyarrow.compute as pc
 
     if is_floating(values.type):
-        values, constants = _one_zero(values), _one_zero(constants)
+        values, constants = with_one_zero(values), with_one_zero(constants)
     found = pc.is_in(values, value_set=constants)
     known = pc.and_(pc.is_valid(values), found) if has_null else pc.is_valid(values)
     return pc.if_else(known, found, None)
-
-
-def _one_zero(values: pa.Array) -> pa.Array:
-    """-0.0 as 0.0 and every NaN as one, so that equal numbers have equal bits."""
-    raw = np.array(values.fill_null(0)) + np.zeros(1, values.type.to_pandas_dtype())
-    raw[np.isnan(raw)] = math.nan
-    return pa.array(raw, type=values.type, mask=np.asarray(values.is_null()), from_pandas=False)

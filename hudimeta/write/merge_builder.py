@@ -12,9 +12,7 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.expression_index.expressions import Assigned, field_of
-from hudimeta.predicate import Expr
-from hudimeta.predicate.tree import Column, In, Literal, all_of, between
-from hudimeta.schema import conform
+from hudimeta.predicate.tree import Column
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.combining import combine, combining_rules
@@ -31,14 +29,12 @@ from hudimeta.write.merge_clauses import (
     refuse_several_matches,
     side_by_side,
 )
-from hudimeta.write.row_changes import known_batch, partial_columns, read_rows
+from hudimeta.write.merge_keys import all_looked_for, key_pairs
+from hudimeta.write.row_changes import known_batch, partial_columns, read_rows, scan_of
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
 __all__ = ["Merge", "MergeBuilder"]
-
-_LISTED_KEYS = 1000
-"""Values of a join column up to here are looked for one by one, more of them by their range."""
 
 Run = Callable[[Callable[[WriteSession], CommitReport]], CommitReport]
 
@@ -118,7 +114,11 @@ class MergeBuilder:
         condition = merge_condition(self.on, sides)
         source = self.source.drop_columns([c for c in META_COLUMNS if c in self.source.column_names])
         everything = bool(self._of(ClauseKind.NOT_MATCHED_BY_SOURCE))
-        where = None if everything else _range_of(condition, source, table.snapshot.file_schema)
+        where = None
+        if not everything:
+            of_target = scan_of(session, table, None).schema
+            pairs = key_pairs(condition.pairs, of_target, source.schema, (sides.target, sides.source))
+            where = all_looked_for(pairs, source)
         target = read_rows(session, table, where)
         return Merge(session, table, target, source, sides, condition, self.clauses).prepared()
 
@@ -221,29 +221,6 @@ class Merge:
         own = {name.lower(): name for name in self._source.column_names}
         fields = [f for f in schema if f.name.lower() in own and (inserting or f.name not in self._fixed)]
         return [(f, Column((self._sides.source, own[f.name.lower()]))) for f in fields]
-
-
-def _range_of(condition: MergeCondition, source: pa.Table, schema: pa.Schema) -> Expr | None:
-    """What every row of the table that can match fulfils; None where nothing is known."""
-    import pyarrow.compute as pc
-
-    parts: list[Expr] = []
-    for ours, theirs in condition.pairs:
-        if theirs not in source.column_names or ours not in schema.names:
-            continue
-        values = source[theirs].unique().drop_null()
-        kind = schema.field(ours).type
-        if len(values) and values.type != kind:
-            values = conform(pa.table({ours: values}), pa.schema([schema.field(ours)]))[ours].combine_chunks()
-        if not len(values):
-            continue
-        if len(values) <= _LISTED_KEYS:
-            parts.append(In(Column((ours,)), tuple(Literal(v, type=v.type) for v in values)))
-        else:
-            ends = pc.min_max(values)
-            low, high = (Literal(ends[side], type=ends[side].type) for side in ("min", "max"))
-            parts.append(between(Column((ours,)), low, high))
-    return all_of(parts) if parts else None
 
 
 def _concatenated(batches: Sequence[KeyedBatch]) -> KeyedBatch:

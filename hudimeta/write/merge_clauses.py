@@ -18,6 +18,7 @@ from hudimeta.errors import CommitError, ConfigError
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column
 from hudimeta.predicate import Expr, bind, evaluate, parse_sql
 from hudimeta.predicate.tree import And, Column, Compare, CompareOp
+from hudimeta.write.merge_keys import key_pairs
 
 __all__ = ["Clause", "ClauseKind", "Joined", "MergeCondition", "Sides", "claimed", "join", "merge_condition", "new_values"]
 
@@ -164,22 +165,18 @@ class Joined:
 
 
 def join(target: pa.Table, source: pa.Table, condition: MergeCondition, sides: Sides) -> Joined:
-    """Match rows; nulls match nothing.
+    """Match rows as Spark joins them: nulls match nothing, NaN equals NaN, and the two zeros are equal.
 
     Raises:
         ConfigError: Columns that are not there or cannot be compared.
     """
-    left, right = {}, {}
-    for number, (ours, theirs) in enumerate(condition.pairs):
-        for name, table, side in ((ours, target, sides.target), (theirs, source, sides.source)):
-            if name not in table.column_names:
-                raise ConfigError("on", f"{side}.{name}", f"columns of the {side}: {', '.join(table.column_names)}")
-        left[f"k{number}"] = target[ours]
-        right[f"k{number}"] = _as_type(source[theirs], target[ours].type, theirs)
+    pairs = key_pairs(condition.pairs, target.schema, source.schema, (sides.target, sides.source))
+    left = {f"k{number}": pair.of_target(target) for number, pair in enumerate(pairs)}
+    right = {f"k{number}": pair.of_source(source) for number, pair in enumerate(pairs)}
     at = pa.table({**left, "t": pa.array(np.arange(target.num_rows))})
     there = pa.table({**right, "s": pa.array(np.arange(source.num_rows))})
-    pairs = at.join(there, list(left), join_type="inner")
-    t, s = (pairs[name].to_numpy().astype(np.int64) for name in ("t", "s"))
+    met = at.join(there, list(left), join_type="inner")
+    t, s = (met[name].to_numpy().astype(np.int64) for name in ("t", "s"))
     if condition.rest is not None and len(t):
         both = side_by_side(target, source, t, s, sides)
         tree = sides.resolved(condition.rest, target.schema, source.schema)
@@ -188,13 +185,6 @@ def join(target: pa.Table, source: pa.Table, condition: MergeCondition, sides: S
     order = np.lexsort((s, t))
     t, s = t[order], s[order]
     return Joined(t, s, _others(t, target.num_rows), _others(s, source.num_rows))
-
-
-def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-    try:
-        return column if column.type == kind else column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ConfigError("on", name, f"a column of type {kind}", f"It is {column.type}; cast it.") from error
 
 
 def _others(taken: Positions, count: int) -> Positions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,39 @@ def test_several_columns_and_a_mapping_join_too(tmp_path: Path) -> None:
     assert contents(table) == FIRST, "the key is in another partition"
     table.merge(pa.table({"k": pa.array([1, 3, None], pa.int32())}), {"fare": "k"}).when_matched_delete().execute()
     assert [row[3] for row in contents(table)] == [0.0, 2.0, 4.0, 5.0]
+
+
+NAN = float("nan")
+OF_KEYS = {
+    "nan and zeros": ("float64", [0.0, -0.0, NAN, 1.5], pa.array([-0.0, NAN, 2.5]), [0, 1, 2]),
+    "a float is no double": ("float32", [0.1, 0.5], pa.array([0.1, 0.5]), [1]),
+    "decimal and double": (pa.decimal128(9, 3), [Decimal("6.820"), Decimal("0.125")], pa.array([6.82, 0.5]), [0]),
+    "text and number": ("string", ["7", "07", "8", "no"], pa.array([7, 9]), [0, 1]),
+    "wider than the table's": ("int32", [1, 2], pa.array([2, 1 << 40]), [1]),
+    "a fraction": ("int64", [1, 2], pa.array([1.5, 2.0]), [1]),
+    "date and timestamp": (
+        pa.date32(),
+        [dt.date(2026, 1, 2), dt.date(2026, 1, 3)],
+        pa.array([dt.datetime(2026, 1, 2), dt.datetime(2026, 1, 3, 1)], pa.timestamp("us")),
+        [0],
+    ),
+}
+"""Type and values of a column of the table, those of the source, and positions of the rows that match, as Spark joins them."""
+
+
+@pytest.mark.parametrize("name", OF_KEYS)
+@pytest.mark.parametrize("others", [0, 1500])  # so many values are looked for by their range
+def test_rows_join_as_spark_compares_columns(tmp_path: Path, name: str, others: int) -> None:
+    kind, ours, theirs, matching = OF_KEYS[name]
+    stored = pa.table({"id": [f"k{n}" for n in range(len(ours))], "x": pa.array(ours, kind), "hit": [0] * len(ours)})
+    table = Table.create(tmp_path / "t", stored.schema, key="id")
+    table.insert(stored)
+    filled = pa.array(range(100_000, 100_000 + others)).cast(theirs.type, safe=False)
+    source = pa.table({"y": pa.concat_arrays([theirs, filled])})
+    report = table.merge(source, {"X": "y"}).when_matched_update({"hit": "1"}).execute()
+    assert report.updated == len(matching)
+    found = table.scan(columns=["id", "hit"]).to_table().to_pylist()
+    assert sorted(row["id"] for row in found if row["hit"]) == [f"k{n}" for n in matching]
 
 
 def test_two_rows_for_one_are_refused(tmp_path: Path) -> None:

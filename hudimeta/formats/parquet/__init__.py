@@ -1,6 +1,6 @@
 """Base files: footers, statistics from the rows themselves, and the recipe by which they are written."""
 
-from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, leaf_names, typed_scalar
+from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, extremes, leaf_names, typed_scalar
 from hudimeta.formats.parquet.footer import (
     BLOOM_TYPE_KEY,
     CALENDAR_KEY,
@@ -36,6 +36,7 @@ __all__ = [
     "blank_entries",
     "check_seal",
     "entry_in",
+    "extremes",
     "column_bounds",
     "footer_entries",
     "footer_of",

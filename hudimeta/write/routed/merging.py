@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.errors import ConfigError
 from hudimeta.metadata.keys import shard
 from hudimeta.predicate import Expr
-from hudimeta.predicate.tree import Column, Literal, all_of, between
+from hudimeta.predicate.tree import all_of
 from hudimeta.read.split import Split, read_split
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import Clause, Sides, merge_condition
+from hudimeta.write.merge_keys import Ends, KeyPair, widened, within
 from hudimeta.write.routed.arrival import Arrived, few, gathered, see
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
@@ -35,8 +35,6 @@ __all__ = ["MergePlan", "MergeSlots", "SourceSide", "TargetSide", "merge_items",
 
 _SLOTS = 256
 _PORTION_BYTES = 64 << 20
-Pairs = tuple[tuple[str, str], ...]
-"""Columns that must be equal: of the table, of the source."""
 
 
 @dataclass(frozen=True)
@@ -58,44 +56,50 @@ class Side:
     """
 
     slots: Mapping[int, Sequence[Span]]
-    ends: Mapping[str, tuple[pa.Scalar, pa.Scalar]] = field(default_factory=dict)
+    ends: Mapping[str, Ends] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SourceSide:
-    """The task that takes in the source. Attributes: write, pairs: See above. types: Of the table's columns."""
+    """The task that takes in the source.
+
+    Attributes:
+        write: The write.
+        pairs: Columns that must be equal.
+    """
 
     write: RoutedWrite
-    pairs: Pairs
-    types: Mapping[str, pa.DataType]
+    pairs: Sequence[KeyPair]
 
     def __call__(self, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Side:
-        """Lay the rows aside.
-
-        Raises:
-            ConfigError: A column that is not there or cannot be compared.
-        """
+        """Lay the rows aside."""
         opened = self.write.opened()
         path = self.write.staged_path("source", number, attempt)
         slots: dict[int, list[Span]] = {}
-        ends: dict[str, tuple[pa.Scalar, pa.Scalar]] = {}
+        ends: dict[str, Ends | None] = {}
         with StagedFile(opened.storage, path) as file:
             for rows in gathered(batches, _PORTION_BYTES):
-                columns = [_as_type(rows, theirs, self.types[ours]) for ours, theirs in self.pairs]
-                for (ours, _), column in zip(self.pairs, columns, strict=True):
-                    _widen(ends, ours, column)
+                columns = [pair.of_source(rows) for pair in self.pairs]
+                for pair, column in zip(self.pairs, columns, strict=True):
+                    ends[pair.ours] = widened(ends.get(pair.ours), column)
                 for slot, spans in file.add_by(rows, _numbers(columns)).items():
                     slots.setdefault(slot, []).extend(spans)
         self.write.refuse_when_over(opened.storage, [path] if slots else [])
-        return Side(slots, ends)
+        return Side(slots, {name: found for name, found in ends.items() if found is not None})
 
 
 @dataclass(frozen=True)
 class TargetSide:
-    """The task that takes in the table's rows. Attributes: write, pairs: See above. read: What is read of them."""
+    """The task that takes in the table's rows.
+
+    Attributes:
+        write: The write.
+        pairs: Columns that must be equal.
+        read: What is read of the rows.
+    """
 
     write: RoutedWrite
-    pairs: Pairs
+    pairs: Sequence[KeyPair]
     read: ReadTask
 
     def __call__(self, item: tuple[int, Split], attempt: int) -> Side:
@@ -106,23 +110,14 @@ class TargetSide:
         slots: dict[int, list[Span]] = {}
         with StagedFile(opened.storage, path) as file:
             for rows in gathered(read_split(self.read, split, opened.storage), _PORTION_BYTES, meta=True):
-                for slot, spans in file.add_by(rows, _numbers([rows[ours] for ours, _ in self.pairs])).items():
+                for slot, spans in file.add_by(rows, _numbers([pair.of_target(rows) for pair in self.pairs])).items():
                     slots.setdefault(slot, []).extend(spans)
         self.write.refuse_when_over(opened.storage, [path] if slots else [])
         return Side(slots)
 
 
-def _as_type(rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    if name not in rows.column_names:
-        raise ConfigError("on", name, f"columns of the source: {', '.join(rows.column_names)}")
-    try:
-        return rows[name].cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ConfigError("on", name, f"a column of type {kind}", f"It is {rows[name].type}; cast it.") from error
-
-
 def _numbers(columns: Sequence[pa.ChunkedArray]) -> np.ndarray[Any, Any]:
-    """The slot of each row: equal values have the same, as Arrow's join takes them for equal."""
+    """The slot of each row: equal values have the same."""
     texts = [pc.fill_null(_text(column), "") for column in columns]
     joined = texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "\0")
     return shard(joined, _SLOTS)
@@ -130,36 +125,19 @@ def _numbers(columns: Sequence[pa.ChunkedArray]) -> np.ndarray[Any, Any]:
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
-    if pa.types.is_floating(kind):
-        # The two zeros are equal, and their texts are not.
-        column = pc.add(column, pa.scalar(0.0, kind))
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         # Bytes need not be text; rows of one length are few enough in a key.
         column = pc.binary_length(column)
     return column.cast(pa.string())
 
 
-def _widen(ends: dict[str, tuple[pa.Scalar, pa.Scalar]], name: str, column: pa.ChunkedArray) -> None:
-    found = pc.min_max(column)
-    if not found["min"].is_valid:
-        return
-    low, high = ends.get(name, (found["min"], found["max"]))
-    both = pa.chunked_array([pa.array([one.as_py()], column.type) for one in (low, high, found["min"], found["max"])])
-    whole = pc.min_max(both)
-    ends[name] = (whole["min"], whole["max"])
-
-
-def target_range(sides: Sequence[Side], pairs: Pairs) -> Expr | None:
+def target_range(sides: Sequence[Side], pairs: Sequence[KeyPair]) -> Expr | None:
     """What every row of the table that can match fulfils; None where nothing is known."""
-    ends: dict[str, tuple[pa.Scalar, pa.Scalar]] = {}
+    ends: dict[str, Ends | None] = {}
     for side in sides:
-        for name, (low, high) in side.ends.items():
-            _widen(ends, name, pa.chunked_array([pa.array([low.as_py(), high.as_py()], low.type)]))
-    parts = []
-    for name, _ in pairs:
-        if name in ends:
-            low, high = (Literal(end, type=end.type) for end in ends[name])
-            parts.append(between(Column((name,)), low, high))
+        for name, found in side.ends.items():
+            ends[name] = widened(ends.get(name), pa.chunked_array([pa.array(found, found[0].type)]))
+    parts = [within(pair.ours, limits) for pair in pairs if (limits := ends.get(pair.ours)) is not None]
     return all_of(parts) if parts else None
 
 

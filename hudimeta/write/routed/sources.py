@@ -15,6 +15,7 @@ from hudimeta.timeline import Timeline
 from hudimeta.types import Operation
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import ClauseKind, merge_condition
+from hudimeta.write.merge_keys import key_pairs
 from hudimeta.write.routed.arrival import Arrival, Arrived, ChangedRows, Route
 from hudimeta.write.routed.computed import Compute, ComputedArrival, changed_columns
 from hudimeta.write.routed.context import RoutedWrite
@@ -143,13 +144,14 @@ class MergedRows:
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """Both sides are laid aside by the columns that must be equal; a task merges what meets there."""
-        condition = merge_condition(self.merge.on, self.merge.sides)
-        types = {ours: scan_of(at.session, at.table, None).schema.field(ours).type for ours, _ in condition.pairs}
-        source = at.executors.over_rows(SourceSide(at.routed, condition.pairs, types))
+        sides, condition = self.merge.sides, merge_condition(self.merge.on, self.merge.sides)
+        of_target = scan_of(at.session, at.table, None).schema
+        pairs = key_pairs(condition.pairs, of_target, self.schema, (sides.target, sides.source))
+        source = at.executors.over_rows(SourceSide(at.routed, pairs))
         everything = any(clause.kind is ClauseKind.NOT_MATCHED_BY_SOURCE for clause in self.merge.clauses)
-        where = None if everything else target_range(source, condition.pairs)
+        where = None if everything else target_range(source, pairs)
         scan = scan_of(at.session, at.table, where)
-        task, plan = TargetSide(at.routed, condition.pairs, scan.task), scan.plan()
+        task, plan = TargetSide(at.routed, pairs, scan.task), scan.plan()
         target = at.executors.map(task, list(enumerate(plan.splits())), plan.report.bytes_kept)
         items = merge_items(source, target, at.executors.parallelism)
         size = sum(span.size for item in items for span in (*item.source, *item.target))
