@@ -98,6 +98,14 @@ def _index_beside(table: Table, subject: Subject) -> object:
     return steps.execute(steps.schedule("secondary_index", "later_beside", subject.later.column_names[0]))
 
 
+def _advise(table: Table, subject: Subject) -> object:
+    """Advice for the subject's own predicates."""
+    learning = _with(table, subject, {"hudimeta.learn": "true"})
+    for where in subject.predicates:
+        learning.scan(where).to_table()
+    return learning.advise(apply=True)
+
+
 def _metadata_anew(table: Table) -> None:
     table.metadata.delete()
     table.metadata.create()
@@ -147,7 +155,7 @@ _SERVICES: Mapping[str, Act] = {
     "clean by steps": _service(lambda table: _step_by_step(table.services.cleaning)),
     "archive": _service(lambda table: table.archive()),
     "maintain": Act(lambda table, subject: _with(table, subject, MERGED_SOON).maintain(), publishes_early=True),
-    "advise": _in_parts(lambda table: table.advise(apply=True)),
+    "advise": Act(_advise, publishes_early=True),
 }
 _UNDOING: Mapping[str, Act] = {
     "recover": _service(lambda table: table.recover()),

@@ -26,8 +26,10 @@ LONGEST_S, LONGEST_WAIT_S = 20, 200
 
 Answers = dict[str, Any]
 """What each question came to: rows as sorted texts, or a `Refused`."""
-_PATIENCE = {"hoodie.write.lock.wait_time_ms": "2000"}
-"""A lease whose damage cannot be told from another writer's is waited for; less long than a step may take."""
+_TRIED = {"hoodie.write.lock.wait_time_ms": "2000", "hudimeta.learn": "false"}
+"""A lease whose damage cannot be told from another writer's is waited for, less long than a step may take. Advice rests on what
+was asked, so questions are not noted: a table that is only there for comparison is asked others.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Hangs(Exception):
 
 def opened(place: Path, subject: Subject) -> Table:
     """The table, as whoever acts on it or asks it opens it."""
-    return Table(str(place), {**subject.options, **_PATIENCE})
+    return Table(str(place), {**subject.options, **_TRIED})
 
 
 def questions_of(subject: Subject) -> Mapping[str, Callable[[Table], pa.Table]]:
