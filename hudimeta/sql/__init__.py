@@ -13,7 +13,7 @@ from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
-from hudimeta.sql.relations import Reference, function_tables, moment, references
+from hudimeta.sql.relations import Reference, function_tables, identifier_calls, moment, references
 from hudimeta.sql.script import (
     Assign,
     Block,
@@ -108,6 +108,7 @@ __all__ = [
     "TableName",
     "Update",
     "function_tables",
+    "identifier_calls",
     "is_default",
     "may_write",
     "moment",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hudimeta.sql.cursor import Cursor, Unread, Word
 from hudimeta.sql.statement import TableName
 
-__all__ = ["Reference", "function_tables", "moment", "references"]
+__all__ = ["Reference", "function_tables", "identifier_calls", "moment", "references"]
 
 _MOMENTS = ("TIMESTAMP", "SYSTEM_TIME", "VERSION", "SYSTEM_VERSION")
 _ENDS_FROM = (
@@ -98,6 +98,21 @@ def function_tables(text: str, functions: Container[str]) -> list[tuple[str, int
             if word.kind != "string" and word.text.lower() in functions and cursor.peek() == "(":
                 argument = _table_argument(cursor.inside())
                 found += [(argument.text, argument.start, argument.end)] if argument is not None else []
+    except Unread:
+        return []
+    return found
+
+
+def identifier_calls(text: str) -> list[tuple[str, int, int]]:
+    """The argument of each `IDENTIFIER(…)` of a statement, and the place of the call. Empty for unreadable text."""
+    found = []
+    try:
+        cursor = Cursor(text)
+        while not cursor.done:
+            word = cursor.next()
+            if word.upper == "IDENTIFIER" and cursor.peek() == "(":
+                argument = cursor.inside().rest()
+                found.append((argument, word.start, cursor.words[cursor.at - 1].end))
     except Unread:
         return []
     return found

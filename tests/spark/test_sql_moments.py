@@ -77,6 +77,10 @@ def test_moments_that_cannot_be_read_are_refused(attached: SparkSession, at: str
     assert "two moments" in refusal(lambda: attached.sql(two))
     folder = f"create view two as select * from hudimeta.`{tmp_path / 'trips'}`"
     assert "gives the folder a name" in refusal(lambda: attached.sql(folder))
+    dropping = f"drop table hudimeta.`{tmp_path / 'trips'}`"
+    assert "DROP TABLE by the name of a folder" in refusal(lambda: attached.sql(dropping))
+    meta = "create view two as select id, _hoodie_commit_time from trips"
+    assert "hudimeta.meta.columns" in refusal(lambda: attached.sql(meta))
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
         attached.sql(f"select nope from trips timestamp as of '{at}'")
     attached.range(2).createOrReplaceTempView("others")

@@ -234,11 +234,15 @@ def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     attached.sql(f"insert into {t} select id + 10, fare, ts, month from {t}")
     attached.sql(f"INSERT INTO {t} VALUES (?, ?, ?, ?)", [100, 1.0, 1, "what?"])
     attached.sql(f'insert into {t} select :id, 1.0, 1, "it\'s :id"', {"id": 101})
+    attached.sql("insert into identifier('default.' || :t) select :id, 1.0, 1, 'named'", {"t": t, "id": 103})
+    attached.sql("update identifier(?) set identifier('fare') = ? where id = 103", [t, 7.5])
     attached.sql(f"insert into {t} select * from {{frame}}", frame=attached.sql("select 102, 1.0, 1, 'frame'"))
     months = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f", 7: "g", 8: "h"}
-    more = {100: "what?", 101: "it's :id", 102: "frame"}
+    more = {100: "what?", 101: "it's :id", 102: "frame", 103: "named"}
     assert dict(rows(attached, t, "id, month")) == {**months, **{i + 10: m for i, m in months.items()}, **more}
-    assert rows(attached, f"{t} where id in (4, 7, 8)", "fare, ts") == [(1.5, 7), (None, None), (None, None)]
+    assert rows(attached, f"{t} where id in (4, 7, 103)", "fare, ts") == [(1.5, 7), (7.5, 1), (None, None)]
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        attached.sql("delete from identifier(:t) where id = 1", {"t": "nothing_of_this_name"})
     check(Path(table_of(attached, t).path))
 
 

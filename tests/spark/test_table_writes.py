@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 from pyspark.sql.functions import col, lit
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 
-from tests.spark.tables import KEYS, check, create
+from tests.spark.tables import KEYS, check, create, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,6 +56,12 @@ def test_rows_are_inserted_by_place(attached: SparkSession, name: str, tmp_path:
     some(attached, [8], 3).write.option("partitionOverwriteMode", "dynamic").insertInto(name, overwrite=True)
     assert [i for i, *_ in shown(attached, name)] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 20]
     some(attached, [1, 2], 4).write.mode("overwrite").insertInto(f"spark_catalog.default.{name}")
+    assert shown(attached, name) == [(1, 4, 4.0), (2, 4, 8.0)]
+    for method, given in (("bucketBy", (2, "id")), ("clusterBy", ("id",))):
+        ours = some(attached, [1], 5).write.format("hudimeta").mode("overwrite")
+        assert f"{method} for a hudimeta table" in refusal(partial(getattr(ours, method)(*given).saveAsTable, name))
+    replacing = some(attached, [1], 5).writeTo(name).using("hudimeta").clusterBy("id")
+    assert "clusterBy for a hudimeta table" in refusal(replacing.createOrReplace)
     assert shown(attached, name) == [(1, 4, 4.0), (2, 4, 8.0)]
     with pytest.raises(Exception, match=r"(?i)columns"):
         some(attached, [1], 5).drop("x").write.insertInto(name)

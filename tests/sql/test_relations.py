@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex, TableName, function_tables, parse, references, target_of
+from hudimeta.sql import (
+    CreateIndex,
+    DropIndex,
+    RefreshIndex,
+    TableName,
+    function_tables,
+    identifier_calls,
+    parse,
+    references,
+    target_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,14 @@ def test_statements_of_indexes() -> None:
         assert target_of(text) == t
     for text in ("create index on t", "drop index i", "refresh table t", "refresh index", "create table index (a int)"):
         assert target_of(text) is None
+
+
+def test_calls_of_identifier_are_found_with_their_arguments() -> None:
+    text = "update Identifier(:t) set x = 'identifier(' where identifier('a' || lower('B')) = 1 -- identifier(z)"
+    found = identifier_calls(text)
+    assert [argument for argument, *_ in found] == [":t", "'a' || lower('B')"]
+    assert [text[start:end] for _, start, end in found] == ["Identifier(:t)", "identifier('a' || lower('B'))"]
+    assert identifier_calls("select `identifier` (1), identifier, 'open") == []
 
 
 FUNCTIONS = ("hudi_timeline", "hudi_table_changes")

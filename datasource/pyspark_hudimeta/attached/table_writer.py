@@ -18,6 +18,7 @@ from pyspark_hudimeta.attached.table_writes import (
     overwrite_where,
     replace_table,
     save_as_table,
+    unknown_layout,
 )
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.writer import writer_options
@@ -98,7 +99,7 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
     def create(self) -> None:
         """As Spark's; a table of ours is made as CREATE TABLE … AS SELECT makes it."""
         made = False
-        if self._provider == _FORMAT and not self._clustered and self._is_routed():
+        if self._makes_ours():
             made = save_as_table(self._session, self._table, self._df, self._given, "error", self._partitions)
         if not made:
             super().create()
@@ -114,9 +115,14 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
             super().createOrReplace()
 
     def _replaced(self, *, creates: bool) -> bool:
-        if self._provider != _FORMAT or self._clustered or not self._is_routed():
+        if not self._makes_ours():
             return False
         return replace_table(self._session, self._table, self._df, self._given, self._partitions, creates=creates)
+
+    def _makes_ours(self) -> bool:
+        if self._provider == _FORMAT and self._clustered:
+            raise unknown_layout("clusterBy")
+        return self._provider == _FORMAT and self._is_routed()
 
     def _remember(self, key: str, value: Any) -> None:
         if value is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hudimeta import Table
 from hudimeta.config import OPTIONS, refuse_on_write
 from hudimeta.config.options import OVERWRITE_MODE, PARTITION_PATH, PATH
-from hudimeta.errors import ConfigError, TableNotFound
+from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.sql import CreateTable, Insert, TableName, name_of
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
@@ -30,6 +30,7 @@ __all__ = [
     "replace_table",
     "save_as_table",
     "table_at",
+    "unknown_layout",
 ]
 
 _OF_STORAGE = "hudimeta.storage."
@@ -172,6 +173,15 @@ def replace_table(
         return False
     statement = replace(_statement(target, given, partition_by), replaces=True, creates=creates)
     return create(session, statement, _data(rows)) is not None
+
+
+def unknown_layout(method: str) -> UnsupportedFeature:
+    """What is said of a method of Spark's writers that lays rows out; Spark would drop the entry of a table that is there."""
+    hint = (
+        "hoodie.bulkinsert.user.defined.partitioner.sort.columns sorts rows; hoodie.index.type=BUCKET with "
+        "hoodie.bucket.index.num.buckets makes buckets by the key."
+    )
+    return UnsupportedFeature(f"{method} for a hudimeta table", hint)
 
 
 def _statement(target: TableName, given: Mapping[str, str], partition_by: Sequence[str]) -> CreateTable:

@@ -21,7 +21,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import OPERATION, ROUTED_WRITES
 from hudimeta.errors import TableError, UnsupportedFeature
 from pyspark_hudimeta.attached.table_writer import AttachedTableWriter
-from pyspark_hudimeta.attached.table_writes import insert_into, partitioned, save_as_table, table_at
+from pyspark_hudimeta.attached.table_writes import insert_into, partitioned, save_as_table, table_at, unknown_layout
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.target import write_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
@@ -134,7 +134,8 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         self._mode: str | None = None
         self._given: dict[str, str] = {}
         self._partitions: tuple[str, ...] = ()
-        self._layout = False
+        self._layout = ""
+        """The method that was to lay rows out in a way that is not Hudi's; "" without one."""
 
     def mode(self, saveMode: str | None) -> AttachedWriter:  # noqa: N803 - Spark's name
         self._mode = saveMode.lower() if saveMode is not None else self._mode
@@ -164,12 +165,12 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         return self
 
     def bucketBy(self, *args: Any, **kwargs: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
-        self._layout = True
+        self._layout = "bucketBy"
         super().bucketBy(*args, **kwargs)
         return self
 
     def clusterBy(self, *cols: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
-        self._layout = True
+        self._layout = "clusterBy"
         super().clusterBy(*cols)
         return self
 
@@ -244,7 +245,9 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         if format is not None:
             self.format(format)
         done = False
-        if (self._format or "").lower() == _FORMAT and not self._layout and self._is_routed():
+        if (self._format or "").lower() == _FORMAT and self._layout:
+            raise unknown_layout(self._layout)
+        if (self._format or "").lower() == _FORMAT and self._is_routed():
             given, how = self._given, self._mode or "error"
             done = save_as_table(self._session, name, self._df, given, how, self._partitions)
         if not done:

@@ -143,6 +143,11 @@ class _Exchange:
         if direct:
             hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name; a temporary view may name a folder."
             raise UnsupportedFeature("a folder in a view of the catalog", hint)
+        if moment is None and META_COLUMNS[0] not in entry.columns.names:
+            hint = (
+                "A temporary view can show them, and so does a table that is registered with 'hudimeta.meta.columns' = 'true'."
+            )
+            raise UnsupportedFeature("a view of the catalog over meta columns", hint)
         if moment is None:
             return None
         self._seen(entry, moment)

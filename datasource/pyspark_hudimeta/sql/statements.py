@@ -52,6 +52,7 @@ from pyspark_hudimeta.sql.definition import alter, create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.executing import execute, text_of
 from pyspark_hudimeta.sql.explanation import explain, explain_query, reads_rows
+from pyspark_hudimeta.sql.identifiers import with_names
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.partitions import change_partitions
@@ -92,6 +93,8 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
     if named is None:
         return None
     written, parameters = named
+    called = with_names(session, written, parameters)
+    written, text = called, text if called == written else called
     session = replace(session, parameters=parameters, frames=frames)
     done = _own(session, written, text) if may_write(text) else None
     return done if done is not None or not may_exchange(text) else exchanged_query(session, written)
@@ -208,9 +211,10 @@ def _parsed(text: str, name: TableName) -> Statement | None:
 def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
     if isinstance(statement, (Insert, Update, Delete, MergeStatement)):
         refuse_on_write(entry.options)
-    if entry.name.is_folder and isinstance(statement, _OF_THE_CATALOG):
+    said = _OF_THE_CATALOG.get(type(statement))
+    if entry.name.is_folder and said is not None:
         hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name."
-        raise UnsupportedFeature(f"{type(statement).__name__} by the name of a folder", hint)
+        raise UnsupportedFeature(f"{said} by the name of a folder", hint)
     if isinstance(statement, AlterTable):
         return alter(session, entry, statement, text)
     if isinstance(statement, AlterEntry):
@@ -221,7 +225,13 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
     return run(session, entry, statement) if run is not None else None
 
 
-_OF_THE_CATALOG = (AlterTable, AlterEntry, SetTableProperties, DropTable)
+_OF_THE_CATALOG = {
+    AlterTable: "ALTER TABLE",
+    AlterEntry: "ALTER TABLE",
+    SetTableProperties: "ALTER TABLE",
+    DropTable: "DROP TABLE",
+}
+"""Statements about what only a table of the catalog has, and how they begin."""
 _RUN: Mapping[type, Callable[[SqlSession, Entry, Any], DataFrame]] = {
     Insert: insert,
     Update: update,
