@@ -11,7 +11,7 @@ properties again, and has to begin anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from hudimeta.commit.coordinator import OpenWrite, Publication
@@ -136,21 +136,24 @@ def _to_compact(snapshot: Snapshot) -> Iterator[FileSlice]:
 
 def _compacted(session: WriteSession) -> Iterator[str]:
     """Run the compactions that are pending, then one of all that is left."""
-    for instant in compaction.pending(session.properties.load_timeline(session.storage)):
+    timeline = session.properties.load_timeline(session.storage)
+    planned = compaction.pending(timeline)
+    _refuse_pending(timeline, {instant.time for instant in planned})
+    for instant in planned:
         yield f"compacted: {compaction.execute(session, instant.time)}"
     with session.lock.held():
         snapshot = session.snapshot_now()
-        _refuse_pending(snapshot.timeline, None)
+        _refuse_pending(snapshot.timeline)
         slices = tuple(_to_compact(snapshot))
         if not slices:
             return
         content = compaction.CompactionPlan(slices).encode()
-        planned = session.coordinator.plan(snapshot.timeline, Action.COMPACTION, content)
-    yield f"compacted: {compaction.execute(session, planned)}"
+        own = session.coordinator.plan(snapshot.timeline, Action.COMPACTION, content)
+    yield f"compacted: {compaction.execute(session, own)}"
 
 
-def _refuse_pending(timeline: Timeline, own: str | None) -> None:
-    others = [i for i in timeline.pending if i.time != own]
+def _refuse_pending(timeline: Timeline, own: Collection[str] = ()) -> None:
+    others = [i for i in timeline.pending if i.time not in own]
     if others:
         named = ", ".join(f"{i.action.value} {i.time}" for i in others)
         raise TableError(
@@ -162,7 +165,7 @@ def _refuse_pending(timeline: Timeline, own: str | None) -> None:
 def _switched(session: WriteSession, to: TableType) -> str:
     """The step that decides."""
     snapshot = session.snapshot_now()
-    _refuse_pending(snapshot.timeline, None)
+    _refuse_pending(snapshot.timeline)
     changes = {_TYPE_KEY: to.value}
     if not snapshot.timeline.writes:
         with session.lock.held():
@@ -172,7 +175,7 @@ def _switched(session: WriteSession, to: TableType) -> str:
         now = snapshot if begun is snapshot.timeline else session.snapshot_at(begun)
 
         def decide(timeline: Timeline) -> None:
-            _refuse_pending(timeline, write.instant)
+            _refuse_pending(timeline, {write.instant})
             if to is TableType.COPY_ON_WRITE and any(True for _ in _to_compact(session.snapshot_at(timeline))):
                 raise _NotYet
             update(session.fenced, {**changes, TYPE_SINCE_KEY: write.instant})

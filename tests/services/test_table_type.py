@@ -100,6 +100,16 @@ def test_what_is_pending_is_run_or_refused(tmp_path: Path) -> None:
     assert type_of(table) == COW
 
 
+def test_what_is_not_run_first_is_refused_before_anything_is_compacted(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", MOR, INDEXED)
+    compaction.schedule(table.session())
+    Table(table.path).services.indexing.schedule("secondary_index", "later", Table(table.path).properties.record_keys[0])
+    before = list(Table(table.path).timeline)
+    with pytest.raises(TableError, match=r"pending \(indexing "):
+        Table(table.path).change_type(COW)
+    assert list(Table(table.path).timeline) == before
+
+
 def test_a_table_of_consistent_hashing_stays(tmp_path: Path) -> None:
     table = written(tmp_path / "t", MOR, UNINDEXED)
     (tmp_path / "t/.hoodie/.bucket_index/consistent_hashing_metadata/p0").mkdir(parents=True)

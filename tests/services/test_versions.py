@@ -223,13 +223,16 @@ def test_a_damaged_note_of_a_move_is_told(tmp_path: Path) -> None:
     assert Table(table.path).version == 8
 
 
-def test_what_is_pending_keeps_the_version(tmp_path: Path) -> None:
-    table = written(tmp_path / "t", 8, "COPY_ON_WRITE", SIMPLE_OPTIONS)
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_what_is_pending_keeps_the_version(tmp_path: Path, type: str) -> None:
+    table = written(tmp_path / "t", 8, type, SIMPLE_OPTIONS)
     instant = table.session().times.next(Table(table.path).timeline.last_time)
     TimelineWriter(table.storage).create_requested(instant, Action.CLUSTERING)
+    before = list(Table(table.path).timeline)
     with pytest.raises(TableError, match=f"clustering {instant}.*Wait for their end"):
         Table(table.path).upgrade()
     assert Table(table.path).version == 8
+    assert list(Table(table.path).timeline) == before, "nothing was compacted for an upgrade that does not come"
 
 
 @pytest.mark.parametrize(("verb", "to", "named"), [("upgrade", 8, "9"), ("downgrade", 6, "Version 6 is not written here")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -123,6 +123,9 @@ def _step(storage: Storage, options: Options, to: int, engine: Engine | None) ->
     for _ in range(_COMPACTIONS_TRIED):
         session.coordinator.recover()
         if session.properties.type is TableType.MERGE_ON_READ:
+            # What compaction does not run is refused before it changes anything.
+            now = session.properties.load_timeline(session.storage)
+            _refuse_pending(now, {instant.time for instant in compaction.pending(now)})
             done += [f"compacted: {report}" for report in compaction.compact(session)]
         with session.lock.held():
             session.reload()
@@ -134,9 +137,9 @@ def _step(storage: Storage, options: Options, to: int, engine: Engine | None) ->
     raise TableError("other writers add log files as fast as they are compacted", "Stop them, and try again.")
 
 
-def _refuse_pending(timeline: Timeline) -> None:
-    if timeline.pending:
-        named = ", ".join(f"{i.action.value} {i.time}" for i in timeline.pending)
+def _refuse_pending(timeline: Timeline, run_first: Collection[str] = ()) -> None:
+    if pending := [instant for instant in timeline.pending if instant.time not in run_first]:
+        named = ", ".join(f"{i.action.value} {i.time}" for i in pending)
         raise TableError(
             f"writes or services are pending ({named}), and their files belong to the version that the table has",
             "Wait for their end, or roll them back; run what is only planned.",
