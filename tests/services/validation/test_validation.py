@@ -233,6 +233,23 @@ def test_partitions_that_are_said_to_hold_no_nulls_are_not_proven(tmp_path: Path
     assert sorted(chosen.scan("x IS NULL").to_table()["id"].to_pylist()) == ["k0003", "k0005"]
 
 
+def test_entries_of_null_are_no_difference_in_the_first_form(tmp_path: Path) -> None:
+    """Apache Hudi 1.2 writes them into tables of version 8 too, whose secondary indexes have that form."""
+    path = tmp_path / "t"
+    rows = pa.table({"id": ["a", "b", "c"], "note": ["x", None, ""]})
+    options = {"hoodie.metadata.record.index.enable": "true", "hoodie.write.table.version": "9"}
+    hudimeta.Table.create(path, rows.schema, "id", options=options).insert(rows)
+    hudimeta.Table(path).metadata.create_index("by_note", "secondary_index", "note")
+    assert None in hudimeta.Table(path).metadata.records("secondary_index_by_note")["secondary"].to_pylist()
+    definitions = path / ".hoodie" / ".index_defs" / "index.json"
+    told = json.loads(definitions.read_text())
+    del told["hudimeta.seal"]
+    told["indexDefinitions"]["secondary_index_by_note"]["version"] = "V1"
+    definitions.write_text(json.dumps(told))
+    (check,) = hudimeta.Table(path).metadata.validate(["secondary_index_by_note"]).checks
+    assert (check.outcome, check.compared) == (Outcome.HOLDS, 2), str(check)
+
+
 def test_a_metadata_file_that_is_damaged_is_a_difference(tmp_path: Path) -> None:
     table = _table(tmp_path)
     for log in Path(table.path, ".hoodie/metadata/column_stats").glob(".col-stats-*_2*.log.*"):
