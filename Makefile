@@ -140,7 +140,7 @@ interop: ## alternate with real Apache Hudi on the same tables, the part that ha
 
 interop-full: ## the same with all rounds, all ways to name rows and the whole matrix of tables, and a small one of version 9, an hour
 	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
-	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py $(INTEROP) $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py tests/interop/test_random_tables.py $(INTEROP) $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 	@$(RUN) --interop=$(RIVALS) python -m benchmarks $(BENCH_ARGS)

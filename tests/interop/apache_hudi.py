@@ -156,10 +156,10 @@ class ApacheHudi:
         done = self.call("read", path=str(path), out=str(file), options=settings, where=where, columns=columns)
         return HudiRead(_load(file), int(done["files_read"]))
 
-    def sql(self, statement: str) -> pa.Table:
-        """Run one SQL statement and return its rows."""
+    def sql(self, statement: str, settings: dict[str, str] | None = None) -> pa.Table:
+        """Run one SQL statement, under settings of the session that end with it, and return its rows."""
         file = self.home / "answer.arrow"
-        self.call("sql", statement=statement, out=str(file))
+        self.call("sql", statement=statement, out=str(file), settings=settings)
         return _load(file)
 
     def service(

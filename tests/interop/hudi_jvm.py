@@ -104,11 +104,17 @@ class Commands:
             timings.append(watch.seconds)
         return {**answer, "timings": timings}
 
-    def sql(self, statement: str, out: str | None = None) -> dict[str, Any]:
-        """Run one statement; rows of a query go into an Arrow file."""
-        with Stopwatch(self.spark) as watch:
-            frame = self.spark.sql(statement)
-            rows = collect(frame, out) if out else len(frame.collect())
+    def sql(self, statement: str, out: str | None = None, settings: dict[str, str] | None = None) -> dict[str, Any]:
+        """Run one statement under settings of the session; rows of a query go into an Arrow file."""
+        for name, value in (settings or {}).items():
+            self.spark.conf.set(name, value)
+        try:
+            with Stopwatch(self.spark) as watch:
+                frame = self.spark.sql(statement)
+                rows = collect(frame, out) if out else len(frame.collect())
+        finally:
+            for name in settings or {}:
+                self.spark.conf.unset(name)
         return {"rows": rows, "timings": [watch.seconds]}
 
     def service(

@@ -1,0 +1,160 @@
+"""Chooses kinds of tables by a seed: any that the release of Apache Hudi has, writes and reads by itself.
+
+The order of the choices is part of what a seed means.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.interop.random_rows import COLUMNS
+from tests.interop.random_tables import CLASSES, KEYGEN, PAYLOADS, VIRTUAL, Kind
+
+TIMES = {
+    "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd HH",
+    "hoodie.keygen.timebased.timezone": "UTC",
+}
+HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
+DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
+MOVING = {f"hoodie.{index}.index.update.partition.path": "true" for index in ("simple", "bloom", "record")}
+
+KEYS = ("k", "k", "num", "big", "k,num", "one of complex")
+PLACES = ("", "region", "region", "zone", "day", "flag", "region,day", "zone,flag", "time", "custom")
+SAFE = ("north", "a b", "ü", "1+1", "dot.")
+ODD = ("north", "a/b", "50%", "x=y", "ü &#", "q?*", "it's")
+LOCAL_INDEXES = ("SIMPLE", "BLOOM")
+GLOBAL_INDEXES = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM")
+
+
+def choose_kind(chance: random.Random, release: str) -> Kind:
+    """A kind that `release` of Apache Hudi has and can write by itself."""
+    type = chance.choice(("COPY_ON_WRITE", "MERGE_ON_READ"))
+    version = "8" if release == "1.0.2" else chance.choice(("8", "9", "9"))
+    return _Choices(chance, release, type, version).kind()
+
+
+@dataclass
+class _Choices:
+    """What was chosen so far, and `shared` options of both writers. See `Kind` for what is not told here."""
+
+    chance: random.Random
+    release: str
+    type: str
+    version: str
+    shared: dict[str, str] = field(default_factory=dict)
+
+    def kind(self) -> Kind:
+        """All choices, one after the other."""
+        keys, places = self.chance.choice(KEYS), self.chance.choice(PLACES)
+        key = ("k",) if keys == "one of complex" else tuple(keys.split(","))
+        place = self._generator(keys, places)
+        regions, dropped = self._folders(places)
+        plain = places not in ("time", "custom") and not dropped
+        self.virtual = self.type == "COPY_ON_WRITE" and plain and self._once_in(0.12)
+        if self.virtual:
+            self.shared |= VIRTUAL
+        payload, ordering = self._merging()
+        data = self._columns()
+        indexes, secondary, expression = self._indexes(dropped)
+        self._storage()
+        if payload:
+            self.shared["hoodie.datasource.write.payload.class"] = "org.apache.hudi.common.model." + payload
+        else:
+            self.shared["hoodie.record.merge.mode"] = "EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING"
+        marker = "Op" if payload == "AWSDmsAvroPayload" else "_hoodie_is_deleted" if self._once_in(0.2) else ""
+        named = (key, place, regions, ordering, payload, data, indexes)
+        return Kind(self.type, self.version, *named, self.shared, marker, secondary, expression)
+
+    def _once_in(self, share: float) -> bool:
+        return self.chance.random() < share
+
+    def _generator(self, keys: str, places: str) -> tuple[str, ...]:
+        """The key generator; returns the partition columns."""
+        if places == "time":
+            self.shared |= {**TIMES, KEYGEN: CLASSES + "TimestampBasedKeyGenerator"}
+            return ("ms",)
+        if places == "custom":
+            self.shared[KEYGEN] = CLASSES + "CustomKeyGenerator"
+            # Release 1.0.2 cannot read tables of its own whose custom generator has a time.
+            if self.release != "1.0.2" and self._once_in(0.5):
+                self.shared |= TIMES
+                return ("region:SIMPLE", "ms:TIMESTAMP")
+            return ("region:SIMPLE", "zone:SIMPLE")
+        if keys == "one of complex" and places:
+            self.shared[KEYGEN] = CLASSES + "ComplexKeyGenerator"
+        return tuple(places.split(",")) if places else ()
+
+    def _folders(self, places: str) -> tuple[tuple[str | None, ...], bool]:
+        """How partitions are called; returns the values of `region`, and whether partition columns are dropped."""
+        regions: tuple[str | None, ...] = SAFE[: self.chance.choice((2, 3, 5))]
+        if self._once_in(0.5):
+            self.shared |= HIVE
+        if self._once_in(0.3):
+            self.shared |= ENCODED
+            regions = ODD
+        if self._once_in(0.3) and places != "custom":
+            regions = (*regions[:3], None)
+        dropped = self._once_in(0.15) and places in ("region", "region,day")
+        if dropped:
+            self.shared |= {**DROPPED, **HIVE}
+            regions = SAFE[:3]
+        return regions, dropped
+
+    def _merging(self) -> tuple[str, tuple[str, ...]]:
+        """A payload class, and the ordering columns."""
+        payload = self.chance.choice(tuple(PAYLOADS)) if self._once_in(0.3) and not self.virtual else ""
+        order = PAYLOADS[payload] if payload else self.chance.choice(("commit", "event", "event"))
+        if order == "event" and self.version == "9" and self._once_in(0.4) and not payload:
+            return payload, ("ts", "ts2")
+        return payload, ("ts",) if order == "event" or payload else ()
+
+    def _columns(self) -> tuple[str, ...]:
+        """Release 1.0.2 knows no timestamps without a zone."""
+        known = sorted(COLUMNS) if self.release != "1.0.2" else sorted(set(COLUMNS) - {"ntz"})
+        data = tuple(self.chance.sample(known, self.chance.choice((3, 6, 9))))
+        return data if "s" in data else (*data, "s")
+
+    def _indexes(self, dropped: bool) -> tuple[tuple[str, ...], str, bool]:
+        """Indexes of writers, the column of a secondary index, and whether there is one of an expression."""
+        is_global = self._once_in(0.35) and not self.virtual and not dropped
+        bucket = not is_global and not self.virtual and self._once_in(0.15)
+        indexes = GLOBAL_INDEXES if is_global else LOCAL_INDEXES[: 1 if self.virtual else 2]
+        if bucket:
+            indexes = ("BUCKET",)
+            self.shared |= BUCKETS
+        metadata = self._once_in(0.85)
+        stats, bloom = metadata and self._once_in(0.6), metadata and self._once_in(0.4) and not self.virtual
+        record = metadata and not self.virtual and self._once_in(0.7 if is_global else 0.15) and not bucket
+        if record:
+            indexes = (*GLOBAL_INDEXES, "RECORD_INDEX", "RECORD_INDEX")
+        secondary = "s" if record and self._once_in(0.4) else ""
+        expression = metadata and self._once_in(0.15) and not self.virtual
+        self.shared |= {
+            "hoodie.metadata.enable": str(metadata).lower(),
+            "hoodie.metadata.index.column.stats.enable": str(stats).lower(),
+            "hoodie.metadata.index.partition.stats.enable": str(stats and self._once_in(0.7)).lower(),
+            "hoodie.metadata.index.bloom.filter.enable": str(bloom).lower(),
+            "hoodie.metadata.record.index.enable": str(record).lower(),
+        }
+        return indexes, secondary, expression
+
+    def _storage(self) -> None:
+        """Sizes, change capture, log files and compactions."""
+        self.shared |= {
+            "hoodie.metadata.compact.max.delta.commits": str(self.chance.choice((2, 3, 10))),
+            "hoodie.parquet.small.file.limit": self.chance.choice(("0", "104857600")),
+            **MOVING,
+            "hoodie.clean.automatic": "false",
+            "hoodie.archive.automatic": "false",
+        }
+        if self._once_in(0.2) and not self.virtual:
+            mode = self.chance.choice(("DATA_BEFORE_AFTER", "OP_KEY_ONLY", "DATA_BEFORE"))
+            self.shared |= {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": mode}
+        if self.type == "MERGE_ON_READ":
+            self.shared["hoodie.logfile.data.block.format"] = self.chance.choice(("parquet", "avro"))
+            self.shared["hoodie.compact.inline"] = self.chance.choice(("true", "false", "false"))
+            self.shared["hoodie.compact.inline.max.delta.commits"] = "2"

@@ -1,0 +1,151 @@
+"""The two writers of random tables: the same acts by hudimeta and by Apache Hudi."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hudimeta
+from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.random_tables import Kind
+
+CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "3"}
+ARCHIVE = {**CLEAN, "hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "6"}
+ONCE = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.clustering.async.max.commits": "1"}
+SERVICE_OPTIONS = {"clean": CLEAN, "archive": ARCHIVE, "compact": ONCE, "cluster": ONCE}
+
+
+@dataclass(frozen=True)
+class Ours:
+    """hudimeta without Spark; it opens the table anew at every turn."""
+
+    path: Path
+    kind: Kind
+
+    def create(self, schema: pa.Schema) -> None:
+        """An empty table."""
+        options = {**self.kind.shared, "hoodie.write.table.version": self.kind.version}
+        hudimeta.Table.create(
+            self.path,
+            schema,
+            list(self.kind.key),
+            list(self.kind.place),
+            ordering=list(self.kind.ordering),
+            type=self.kind.type,
+            options=options,
+            name="random",
+        )
+
+    def table(self, more: Mapping[str, str] | None = None) -> hudimeta.Table:
+        """The table of this moment."""
+        return hudimeta.Table(self.path, {**self.kind.shared, **(more or {})})
+
+    def add_indexes(self) -> None:
+        """Indexes that creation does not make."""
+        if self.kind.secondary:
+            self.table().metadata.create_index("by_s", "secondary_index", self.kind.secondary)
+        if self.kind.expression:
+            self.table().metadata.create_index("up", "column_stats", "s", expression="upper")
+
+    def write(self, operation: str, rows: pa.Table, index: str) -> None:
+        """One of Hudi's operations, or a merge of all columns."""
+        table = self.table({"hoodie.index.type": index})
+        if operation == "merge":
+            on = {name: name for name in dict.fromkeys((*self.kind.key, *self._places()))}
+            table.merge(rows, on).when_matched_update().when_not_matched_insert().execute()
+        else:
+            getattr(table, operation)(rows)
+
+    def _places(self) -> tuple[str, ...]:
+        return () if self.kind.is_global else self.kind.place_columns
+
+    def update(self, values: Mapping[str, Any], where: str, index: str) -> None:
+        """Constants into columns."""
+        said = {name: "null" if value is None else f"'{value}'" for name, value in values.items()}
+        self.table({"hoodie.index.type": index}).update(said, where)
+
+    def delete_where(self, where: str, index: str) -> None:
+        """Rows of which a predicate is true."""
+        self.table({"hoodie.index.type": index}).delete(where=where)
+
+    def delete_partition(self, folder: str) -> None:
+        """A partition, by its path."""
+        self.table().delete_partition(folder)
+
+    def serve(self, service: str, instant: str | None) -> None:
+        """A table service; `instant` is what savepoints, restores and rollbacks are of."""
+        table = self.table(SERVICE_OPTIONS.get(service, {}))
+        if instant is None:
+            getattr(table, service)()
+        else:
+            getattr(table, service)(instant)
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """Apache Hudi, told of indexes at every turn."""
+
+    path: Path
+    kind: Kind
+    hudi: ApacheHudi
+
+    def options(self, index: str) -> dict[str, str]:
+        """Of writers."""
+        more = {}
+        if self.kind.secondary:
+            more["hoodie.metadata.index.secondary.enable"] = "true"
+        return {**self.kind.options(), "hoodie.index.type": index, **more}
+
+    def write(self, operation: str, rows: pa.Table, index: str) -> None:
+        """One of Hudi's operations, or a MERGE of all columns."""
+        if operation != "merge":
+            # Columns are known by their names; a writer may bring them in any order.
+            names = [*reversed(rows.column_names)] if rows.num_rows % 2 else rows.column_names
+            self.hudi.write(self.path, rows.select(names), self.options(index), operation=operation)
+            return
+        file = self.hudi.home / "source.parquet"
+        pq.write_table(rows, file)
+        on = " AND ".join(f"t.{name} = s.{name}" for name in self.kind.key)
+        self._sql(
+            f"MERGE INTO {{table}} t USING (SELECT * FROM parquet.`{file}`) s ON {on} "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+            index,
+        )
+
+    def update(self, values: Mapping[str, Any], where: str, index: str) -> None:
+        """UPDATE."""
+        said = ", ".join(f"{name} = " + ("null" if value is None else f"'{value}'") for name, value in values.items())
+        self._sql(f"UPDATE {{table}} SET {said} WHERE {where}", index)
+
+    def delete_where(self, where: str, index: str) -> None:
+        """DELETE."""
+        self._sql(f"DELETE FROM {{table}} WHERE {where}", index)
+
+    def _sql(self, statement: str, index: str) -> None:
+        """A statement on a table that the catalog knows for its time only."""
+        named = ("hoodie.table.", "hoodie.datasource.", "hoodie.record.merge", "hoodie.populate", "hoodie.logfile")
+        options = {name: value for name, value in self.options(index).items() if not name.startswith(named)}
+        name = f"random_{self.path.name}"
+        self.hudi.sql(f"CREATE TABLE {name} USING hudi LOCATION '{self.path}'")
+        try:
+            self.hudi.sql(statement.format(table=name), options)
+        finally:
+            self.hudi.sql(f"DROP TABLE IF EXISTS {name}")
+
+    def delete_partition(self, folder: str) -> None:
+        """A partition, by its path."""
+        schema = hudimeta.Table(self.path).schema
+        own = [name for name in schema.names if not name.startswith("_hoodie_")]
+        some = hudimeta.Table(self.path).scan(columns=own, limit=1).to_table()
+        more = {"hoodie.datasource.write.partitions.to.delete": folder}
+        self.hudi.write(self.path, some, {**self.options(self.kind.indexes[0]), **more}, operation="delete_partition")
+
+    def serve(self, service: str, instant: str | None) -> None:
+        """A table service; `instant` is what savepoints, restores and rollbacks are of."""
+        options = {**self.options(self.kind.indexes[0]), **SERVICE_OPTIONS.get(service, {})}
+        self.hudi.service(self.path, service, options, instant)
