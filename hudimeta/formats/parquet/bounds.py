@@ -126,11 +126,11 @@ def extremes(column: pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar]:
 
 
 def _float_bounds(column: pa.ChunkedArray, low: float | None, high: float | None) -> tuple[pa.Scalar, pa.Scalar]:
-    """Arrow's minimum and maximum pass over NaN; of nothing but NaN, older releases find the infinities."""
+    """Arrow's minimum and maximum pass over NaN, unless there is nothing else."""
     import pyarrow.compute as pc
 
-    if low is not None and bool(pc.any(nan := pc.is_nan(column)).as_py()):
-        low, high = math.nan if pc.all(nan).as_py() else low, math.nan
+    if low is not None and bool(pc.any(pc.is_nan(column)).as_py()):
+        high = math.nan
     low = -0.0 if low == 0 else low
     high = 0.0 if high == 0 else high
     return pa.scalar(low, column.type), pa.scalar(high, column.type)

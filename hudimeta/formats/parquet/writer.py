@@ -21,8 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from inspect import signature
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -189,7 +187,7 @@ class ParquetFileWriter:
             use_dictionary=[n for n in leaves if n not in plain] if settings.dictionary else False,
             write_statistics=[n for n in leaves if n not in without_statistics],
             data_page_size=settings.page_bytes,
-            **_rows_of_pages(settings.page_rows),
+            max_rows_per_page=settings.page_rows,
             write_page_checksum=True,
             write_page_index=True,
             store_schema=False,
@@ -358,18 +356,6 @@ def _without_dictionary(rows: pa.Table) -> Iterator[str]:
             if far <= _OFTEN or (far <= _AGAIN and near >= 2 * far):
                 continue
         yield name
-
-
-@cache
-def _knows_rows_of_pages() -> bool:
-    import pyarrow.parquet as pq
-
-    return "max_rows_per_page" in signature(pq.ParquetWriter.__init__).parameters
-
-
-def _rows_of_pages(rows: int) -> dict[str, int]:
-    """The option for rows of a page, where the installed pyarrow has it."""
-    return {"max_rows_per_page": rows} if _knows_rows_of_pages() else {}
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:
