@@ -124,7 +124,7 @@ def asked_key_generator(options: Options, n_keys: int, n_partitions: int) -> Key
             kind or class_name,
             "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, CUSTOM, or the class of one of these",
         )
-    if found is KeyGeneratorType.COMPLEX and n_keys == 1 and n_partitions <= 1:
-        # Releases of Hudi write a single COMPLEX key in two ways; SIMPLE says the same in one.
-        return KeyGeneratorType.SIMPLE if n_partitions else KeyGeneratorType.NON_PARTITION
+    if found is KeyGeneratorType.COMPLEX and n_keys == 1 and not n_partitions:
+        # Releases of Hudi write a single COMPLEX key in two ways; this says the same in one.
+        return KeyGeneratorType.NON_PARTITION
     return found

@@ -96,7 +96,7 @@ KEY_GENERATOR_CLASS = OPTIONS.text(
 COMPLEX_KEY_ENCODING = OPTIONS.flag(
     "hoodie.write.complex.keygen.new.encoding",
     True,
-    "A version 8 table with one key column and several partition columns: keys are bare values, not column:value.",
+    "A version 8 table with one key column and the key generator COMPLEX: keys are bare values, not column:value.",
 )
 TIMEZONE = OPTIONS.choice(
     "hoodie.table.timeline.timezone", None, ["UTC", "LOCAL"], "Zone of a table's instants: UTC where hudimeta creates it."

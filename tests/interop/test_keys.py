@@ -66,6 +66,11 @@ CUSTOM = {
     "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
     "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd",
 }
+COMPLEX = {
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
+    # Or 1.2.0 writes to no such table of version 8.
+    "hoodie.write.complex.keygen.validation.enable": "false",
+}
 VIRTUAL = {"hoodie.populate.meta.fields": "false"}
 DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
 MOR = "MERGE_ON_READ"
@@ -76,6 +81,7 @@ CASES = [
     Case("not partitioned", "id"),
     Case("number as key", "sub"),
     Case("several keys", "id,sub", "place", places=tuple(SAFE_PLACES)),
+    Case("one key of the complex generator", "id", "place", COMPLEX, places=tuple(SAFE_PLACES)),
     Case("several keys, not partitioned", "id,sub,price"),
     Case("all types as keys", "id,price,x,day,at,flag", "day,flag", quick=True),
     Case("several partitions", "id", "day,place,flag", HIVE, places=tuple(SAFE_PLACES), quick=True),
