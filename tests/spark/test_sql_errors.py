@@ -74,7 +74,7 @@ OF_EVERY_KIND = {
     "delete from wrong where id = ?": "UNBOUND_SQL_PARAMETER",
     "update wrong set price = (select id, ts from wrong)": "SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
     "update wrong set price = rand(": "PARSE_SYNTAX_ERROR",
-    "update wrong set name.x = 1": "whole columns",
+    "update wrong set name.x = 1": "columns, and fields of structs",
     "update wrong set price = 1, PRICE = 2": "every column once",
     "insert overwrite wrong select 1": "NOT_ENOUGH_DATA_COLUMNS",
     "insert into wrong replace where nope = 1 select * from wrong": "UNRESOLVED_COLUMN",
