@@ -233,7 +233,7 @@ class _Orderings:
 
 def _struct(kind: pa.DataType, values: dict[str, pa.Array], rows: int) -> pa.Array:
     columns = [values[field.name] if field.name in values else pa.nulls(rows, field.type) for field in kind]
-    return pa.Array.from_buffers(kind, rows, [None], children=columns)
+    return pa.Array.from_buffers(kind, rows, [None], null_count=0, children=columns)
 
 
 def _borders(data: bytes, path: str, origin: int) -> tuple[Longs, Longs]:

@@ -69,7 +69,7 @@ class RowDecoder:
         borders[1::2] = stop
         borders[-1] = stop[-1]
         buffers = [None, pa.py_buffer(borders), self._buffer]
-        return pa.Array.from_buffers(pa.binary(), 2 * len(begin), buffers).take(_evens(len(begin)))
+        return pa.Array.from_buffers(pa.binary(), 2 * len(begin), buffers, null_count=0).take(_evens(len(begin)))
 
     def _null(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         return pa.nulls(len(at)), at
@@ -111,7 +111,7 @@ class RowDecoder:
     def _fixed(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, node.size, end)
         content = self._gather(at, after).buffers()[2]
-        return pa.Array.from_buffers(node.arrow, len(at), [None, content]), after
+        return pa.Array.from_buffers(node.arrow, len(at), [None, content], null_count=0), after
 
     def _enum(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
@@ -152,14 +152,16 @@ class RowDecoder:
         for child in node.children:
             column, at = self.decode(child, at, end)
             columns.append(column)
-        return pa.Array.from_buffers(node.arrow, len(at), [None], children=columns), at
+        return pa.Array.from_buffers(node.arrow, len(at), [None], null_count=0, children=columns), at
 
     def _items(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         counts, starts, ends, after = self._walker.items(node.children[0], at, end)
         items, _ = self.decode(node.children[0], starts, ends)
         offsets = np.zeros(len(at) + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
-        return pa.Array.from_buffers(node.arrow, len(at), [None, pa.py_buffer(offsets)], children=[items]), after
+        if pa.types.is_map(node.arrow):  # made of buffers, a map whose keys' nulls were never counted ends the process
+            return pa.MapArray.from_arrays(pa.array(offsets), items.field(0), items.field(1), node.arrow), after
+        return pa.Array.from_buffers(node.arrow, len(at), [None, pa.py_buffer(offsets)], null_count=0, children=[items]), after
 
 
 def _evens(count: int) -> pa.Array:
@@ -172,7 +174,7 @@ def _signs(leading: Bytes) -> Bytes:
 
 
 def _fixed_width(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))], null_count=0)
 
 
 _VALUES: dict[ValueKind, Callable[[RowDecoder, SchemaNode, Longs, Longs], _Column]] = {
