@@ -124,7 +124,4 @@ def asked_key_generator(options: Options, n_keys: int, n_partitions: int) -> Key
             kind or class_name,
             "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, CUSTOM, or the class of one of these",
         )
-    if found is KeyGeneratorType.COMPLEX and n_keys == 1 and not n_partitions:
-        # Releases of Hudi write a single COMPLEX key in two ways; this says the same in one.
-        return KeyGeneratorType.NON_PARTITION
     return found

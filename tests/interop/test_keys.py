@@ -71,6 +71,7 @@ COMPLEX = {
     # Or 1.2.0 writes to no such table of version 8.
     "hoodie.write.complex.keygen.validation.enable": "false",
 }
+NO_PARTITION = "hoodie.datasource.write.partitionpath.field"
 VIRTUAL = {"hoodie.populate.meta.fields": "false"}
 DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
 MOR = "MERGE_ON_READ"
@@ -82,6 +83,7 @@ CASES = [
     Case("number as key", "sub"),
     Case("several keys", "id,sub", "place", places=tuple(SAFE_PLACES)),
     Case("one key of the complex generator", "id", "place", COMPLEX, places=tuple(SAFE_PLACES)),
+    Case("one key of the complex generator, not partitioned", "id", "", {**COMPLEX, NO_PARTITION: ""}),
     Case("several keys, not partitioned", "id,sub,price"),
     Case("all types as keys", "id,price,x,day,at,flag", "day,flag", quick=True),
     Case("several partitions", "id", "day,place,flag", HIVE, places=tuple(SAFE_PLACES), quick=True),

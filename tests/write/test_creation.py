@@ -27,15 +27,18 @@ def create(path: Path, changes: Mapping[str, str | None], schema: pa.Schema = SC
     create_table(open_storage(path), schema, OPTIONS.read({k: v for k, v in merged.items() if v is not None}))
 
 
+@pytest.mark.parametrize("partition_by", ["part", ()])
 @pytest.mark.parametrize(("version", "key"), [("8", "k1"), ("9", "id:k1")])
-def test_the_complex_generator_is_stored_for_one_key_too(tmp_path: Path, version: str, key: str) -> None:
+def test_the_complex_generator_is_stored_for_one_key_too(
+    tmp_path: Path, version: str, key: str, partition_by: str | tuple[str, ...]
+) -> None:
     """Writers of Apache Hudi that name it refuse a table that says SIMPLE."""
     options = {
         "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
         "hoodie.write.table.version": version,
     }
     schema = pa.schema([("id", pa.string()), ("part", pa.string()), ("n", pa.int64())])
-    Table.create(tmp_path / "t", schema, "id", "part", options=options).insert([{"id": "k1", "part": "p", "n": 1}])
+    Table.create(tmp_path / "t", schema, "id", partition_by, options=options).insert([{"id": "k1", "part": "p", "n": 1}])
     table = Table(tmp_path / "t", options)
     assert table.properties["hoodie.table.keygenerator.type"] == "COMPLEX"
     table.upsert([{"id": "k1", "part": "p", "n": 2}])
