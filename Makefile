@@ -55,8 +55,8 @@ doors-full: ## all tests of writes, and services after them, through HudiTable, 
 	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
 	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
 
-spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
-	@HUDIMETA_TURN=all $(RUN) --spark-oldest python -m pytest tests/spark tests/write -m oldest $(PYTEST_ARGS)
+spark-oldest: ## a small set of tests on the oldest Spark, Arrow and sqlglot that are supported, in an environment of their own
+	@HUDIMETA_TURN=all $(RUN) --spark-oldest python -m pytest tests/spark tests/write tests/predicate/test_predicate_notations.py tests/formats/avro/test_rows.py -m oldest $(PYTEST_ARGS)
 
 crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
 	@HUDIMETA_TURN=all CRASH_FULL=1 CRASH_KILLS=1000 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)

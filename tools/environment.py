@@ -1,7 +1,7 @@
 """Makes the virtual environments, and makes them again only when what they should hold has changed.
 
-``.venv`` holds the project (editable) with all its extras. ``.venv-spark-oldest`` holds it with the oldest Spark and the oldest
-Arrow that it supports. ``.venv-interop`` holds Spark 3.5 for Apache Hudi, which has no build for Spark 4; never the project.
+``.venv`` holds the project (editable) with all its extras. ``.venv-spark-oldest`` holds it with the oldest Spark, Arrow and
+sqlglot that it supports. ``.venv-interop`` holds Spark 3.5 for Apache Hudi, which has no build for Spark 4; never the project.
 Standard library only: this runs before anything is installed.
 """
 
@@ -59,6 +59,7 @@ OLDEST_SPARK = Environment(
         ".[connect]",
         "pyspark==4.1.0",
         "pyarrow==24.0.0",
+        "sqlglot==30.22.0",
         "pandas<3",
         "fsspec>=2024.10",
         "pytest>=8,<9.2",

@@ -28,6 +28,8 @@ SCHEMA = pa.schema(
     ]
 )
 
+pytestmark = pytest.mark.oldest
+
 
 def sql(where: Any, **more: Any) -> str:
     return str(bind(parse(where), SCHEMA, **more))

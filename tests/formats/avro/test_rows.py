@@ -23,6 +23,8 @@ from hudimeta.errors import CorruptFileError, SchemaError, SchemaMismatch, Unsup
 from hudimeta.formats.avro.rows import decode_rows, encode_rows
 from hudimeta.schema.avro_arrow import avro_to_arrow
 
+pytestmark = pytest.mark.oldest
+
 UTC = dt.timezone.utc
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 INTS = st.integers(-(2**31), 2**31 - 1)
