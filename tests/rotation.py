@@ -24,7 +24,7 @@ SLOW_TESTS = Path(__file__).with_name("data") / "slow_tests.txt"
 """Made by `tools/slow_tests.py`: a test on each line."""
 PARTS_OF_SLOW_TESTS = 7
 """Each has its turn once a week."""
-PARTS_OF_INTEROP = 3
+PARTS_OF_INTEROP = 4
 WHOLE_RUNS = frozenset({"tests", "tests/interop"})
 """What a run of everything is asked for."""
 

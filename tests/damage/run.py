@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from hudimeta.errors import HudiError
@@ -18,6 +19,10 @@ from tests.damage.subjects import OWN, Subject, own_subject, recorded_names, rec
 from tests.damage.trial import Outcome, Trials
 
 __all__ = ["lane_of_damages", "quick_home", "run_damages", "shares"]
+
+
+_MOST_SEEDS = 4
+"""For each damage: of some tables no file of the kind that is asked for can be damaged."""
 
 
 def quick_home() -> Path:
@@ -28,34 +33,34 @@ def quick_home() -> Path:
 
 def run_damages(
     names: Iterable[str],
-    seeds: Iterable[int],
+    seed: int,
+    each: int,
     *,
     recorded: bool = False,
     kinds: frozenset[str] | None = None,
     act: str | None = None,
 ) -> Iterator[Outcome]:
-    """Damage tables, one after the other for each seed.
+    """Damage tables, one after the other.
 
     Args:
         names: Of tables.
-        seeds: One trial each on each table.
+        seed: Of the first trial on each table; those of the others follow.
+        each: Damages of each table. Seeds that choose what cannot be done, or changes nothing, do not count.
         recorded: Tables of Apache Hudi, not ours.
         kinds: Of files that are damaged; all when None.
         act: What is done over each damage; chosen when None.
     """
     make = recorded_subject if recorded else own_subject
     home = quick_home()
-    trials, numbers = Trials(home), list(seeds)
+    trials = Trials(home)
     try:
         for name in names:
             try:
                 subject: Subject = make(name, home)
             except HudiError:
                 continue  # a table that is not read at all
-            for seed in numbers:
-                outcome = trials.run(subject, seed, kinds, act)
-                if outcome is not None:
-                    yield outcome
+            tried = (trials.run(subject, number, kinds, act) for number in range(seed, seed + _MOST_SEEDS * each))
+            yield from islice((outcome for outcome in tried if outcome is not None), each)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -74,10 +79,10 @@ def shares(outcomes: Iterable[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def lane_of_damages(arguments: tuple[list[str], list[int], bool, frozenset[str] | None, str | None]) -> list[Outcome]:
-    """The outcomes of one process: names, seeds, recorded, kinds, act."""
-    names, seeds, recorded, kinds, act = arguments
-    return list(run_damages(names, seeds, recorded=recorded, kinds=kinds, act=act))
+def lane_of_damages(arguments: tuple[list[str], int, int, bool, frozenset[str] | None, str | None]) -> list[Outcome]:
+    """The outcomes of one process: names, first seed, damages of each, recorded, kinds, act."""
+    names, seed, each, recorded, kinds, act = arguments
+    return list(run_damages(names, seed, each, recorded=recorded, kinds=kinds, act=act))
 
 
 def main() -> None:
@@ -94,8 +99,7 @@ def main() -> None:
     names = [name for name in given.tables.split(",") if name] or (recorded_names() if given.apache else list(OWN))
     kinds = frozenset(given.kinds.split(",")) if given.kinds else None
     each = -(-given.trials // len(names))
-    seeds = list(range(given.seed, given.seed + each))
-    lanes = [(names[lane :: given.lanes], seeds, given.apache, kinds, given.act) for lane in range(given.lanes)]
+    lanes = [(names[lane :: given.lanes], given.seed, each, given.apache, kinds, given.act) for lane in range(given.lanes)]
     if given.lanes > 1:
         with multiprocessing.get_context("spawn").Pool(given.lanes) as pool:
             found = [outcome for part in pool.imap_unordered(lane_of_damages, lanes) for outcome in part]

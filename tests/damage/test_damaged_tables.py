@@ -27,8 +27,7 @@ SAMPLED_EACH = 3
 def damages(names: list[str], each: int, recorded: bool = False) -> list[Outcome]:
     """So many damages of each table, by several processes when there are many."""
     lanes = LANES if each > SAMPLED_EACH else 1
-    seeds = list(range(SEED, SEED + each))
-    parts = [(names[lane::lanes], seeds, recorded, None, None) for lane in range(lanes)]
+    parts = [(names[lane::lanes], SEED, each, recorded, None, None) for lane in range(lanes)]
     if lanes == 1:
         return lane_of_damages(parts[0])
     with multiprocessing.get_context("spawn").Pool(lanes) as pool:
