@@ -36,12 +36,12 @@ class KeyPair:
     kind: pa.DataType
 
     def of_target(self, rows: pa.Table) -> pa.ChunkedArray:
-        """The table's values, as they are compared."""
-        return as_joined(rows[self.ours], self.kind)
+        """The table's values, as they are compared. Raises ConfigError where one cannot be."""
+        return _as_compared(rows[self.ours], self.kind, self.ours)
 
     def of_source(self, rows: pa.Table) -> pa.ChunkedArray:
-        """The source's values, as they are compared."""
-        return as_joined(rows[self.theirs], self.kind)
+        """The source's values, as they are compared. Raises ConfigError where one cannot be."""
+        return _as_compared(rows[self.theirs], self.kind, self.theirs)
 
     def looked_for(self, source: pa.Table) -> Expr | None:
         """What a row of the table fulfils that equals one of the source; None where the source has no value."""
@@ -51,6 +51,14 @@ class KeyPair:
         if len(values) <= _LISTED_KEYS:
             return In(Column((self.ours,)), tuple(Literal(value, type=self.kind) for value in values))
         return within(self.ours, extremes(pa.chunked_array([values])))
+
+
+def _as_compared(values: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    found = as_joined(values, kind)
+    if found.null_count > values.null_count:  # else such a row would pass for one without a match
+        odd = values.filter(found.is_null()).drop_null()[0].as_py()
+        raise ConfigError("on", name, f"values that are of type {kind} too", f"{odd!r} is not; cast or filter it first.")
+    return found
 
 
 def key_pairs(
