@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pytest
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
+from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.types import Operation
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import Executors, LocalExecutors
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["door"]
 
-ALL_DOORS = ("test_two_writers", "test_changes_beside_others")
+ALL_DOORS = ("test_two_writers", "test_taken_for_dead", "test_changes_beside_others")
 ENGINE_ONLY = {
     **dict.fromkeys(
         (
@@ -49,6 +52,14 @@ FORKS = ("test_a_living_writer_is_not_rolled_back", "test_many_processes_at_once
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of some modules once for each door."""
     through_doors(metafunc, ALL_DOORS, ENGINE_ONLY, not_through_spark=FORKS)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ModelledTable:
+    """Ten rows in two partitions."""
+    made = ModelledTable(str(tmp_path / "t"))
+    made.write(Operation.INSERT, simple_rows(range(10), 1))
+    return made
 
 
 @dataclass(frozen=True)

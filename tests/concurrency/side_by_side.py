@@ -14,6 +14,8 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.storage import LocalStorage
+from hudimeta.testing.builders import ModelledTable
+from hudimeta.testing.invariants import check_all
 from hudimeta.write.routed.arrival import Route
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.writing import PieceWriter
@@ -188,3 +190,10 @@ class Clock:
     def pause(self, seconds: float) -> None:
         """Let time pass."""
         self.now += int(seconds * 1000)
+
+
+def finish(table: ModelledTable) -> None:
+    """The table is what the model says, now and at each instant, and sound."""
+    table.model.past.clear()
+    table.check()
+    check_all(table.storage)

@@ -1,15 +1,20 @@
-"""Whole footers: what is decoded is encoded to the same end of a file."""
+"""Footers: of recorded tables they agree with the rows; what is decoded is encoded to the same end of a file."""
 
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hudimeta.formats.parquet import read_footer
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
+from hudimeta.types import META_COLUMNS
+from tests.formats.parquet_files import EVERYTHING, footer_encloses, with_meta, written
+from tests.recorded_tables import CONFORMANCE, RICH
 
 ROWS = pa.table(
     {
@@ -31,3 +36,60 @@ def test_a_footer_is_the_same_after_its_way_through_structures(tmp_path: Path, o
     data = file.read_bytes()
     before = data[: len(data) - metadata.serialized_size - len(MAGIC) - 4]
     assert pq.read_table(io.BytesIO(before + end)).equals(ROWS)
+
+
+def base_files(base):
+    return [f for f in sorted(base.rglob("*.parquet")) if ".hoodie" not in f.relative_to(base).parts]
+
+
+def check_recorded(base):
+    """Row count, key range, filter and schema of each footer agree with the rows of the file."""
+    for path in base_files(base):
+        content = path.read_bytes()
+        footer = read_footer(content, path.name)
+        rows = pq.ParquetFile(io.BytesIO(content)).read()
+        assert footer.num_rows == rows.num_rows
+        assert footer.arrow_schema.names == rows.column_names
+        keys = rows[META_COLUMNS[2]]
+        if footer.min_key is not None:
+            assert (footer.min_key, footer.max_key) == (min(keys.to_pylist()), max(keys.to_pylist()))
+        if footer.bloom is not None:
+            assert footer.bloom.might_contain_many(keys.combine_chunks()).all()
+        if footer.avro_schema is not None:
+            assert [f["name"] for f in json.loads(footer.avro_schema)["fields"]] == rows.column_names
+        footer_encloses(content, path.name)
+
+
+@pytest.mark.parametrize("name", CONFORMANCE.names())
+def test_footers_of_conformance_tables(name, conformance_table):
+    check_recorded(conformance_table(name))
+
+
+@pytest.mark.parametrize("name", RICH.names())
+def test_footers_of_rich_tables(name, rich_table):
+    check_recorded(rich_table(name))
+
+
+def test_list_layouts_of_apache_hudi_are_read(rich_table):
+    """Avro's `array` and Spark's `list.element`: the leaf's path differs, the column does not."""
+    layouts = set()
+    for table in ("all_types_cow8", "evolve_write_mor"):
+        for path in base_files(rich_table(table)):
+            footer = read_footer(path.read_bytes())
+            layouts |= {p.split(".", 1)[1] for p in footer.chunk_bytes if p.startswith(("ar.", "l."))}
+            column = "ar" if table == "all_types_cow8" else "l"
+            assert pa.types.is_list(footer.arrow_schema.field(column).type)
+    assert {"array", "list.element"} <= layouts
+
+
+def test_sparks_older_list_layout_is_read():
+    """`bag.array`: names of Spark's row writer, put here into a footer of ours that differs in nothing else."""
+    rows = with_meta(EVERYTHING.select(["li"]))
+    content = written(rows)[0].getvalue()
+    length = int.from_bytes(content[-8:-4], "little")
+    pages, footer = content[: -8 - length], content[-8 - length : -8]
+    footer = footer.replace(b"\x04list", b"\x03bag").replace(b"\x07element", b"\x05array")
+    footer = footer.replace(b"hudimeta.", b"somebody.")  # who seals nothing
+    older = pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    assert "li.bag.array" in read_footer(older).chunk_bytes
+    assert pq.ParquetFile(io.BytesIO(older)).read()["li"].to_pylist() == [["a", None], None]

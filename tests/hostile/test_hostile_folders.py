@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.folders import FOLDERS
+from tests.hostile import folders_that_lead_out, folders_without_end
 from tests.hostile.mutation import mutate
 from tests.hostile.trial import Watch, try_everything
 
 _RANDOM = int(os.environ.get("HUDIMETA_HOSTILE", "4"))
 _SEED = int(os.environ.get("HUDIMETA_HOSTILE_SEED", "0"))
+FOLDERS = folders_that_lead_out.FOLDERS | folders_without_end.FOLDERS
 
 
 @pytest.mark.rotation(5)
@@ -26,6 +27,7 @@ def test_hostile_folder(name: str, sound: Path, tmp_path: Path, watch: Watch) ->
 
 def test_there_are_sixty() -> None:
     assert len(FOLDERS) >= 60
+    assert not folders_that_lead_out.FOLDERS.keys() & folders_without_end.FOLDERS.keys()
 
 
 @pytest.mark.filterwarnings("ignore::hudimeta.config.HudiWarning")

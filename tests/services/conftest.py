@@ -11,6 +11,7 @@ __all__ = ["door"]
 MODULES = (
     "test_archival",
     "test_clean",
+    "test_cleans_beside_others",
     "test_compaction",
     "test_compaction_strategy",
     "test_create_and_drop",

@@ -1,43 +1,22 @@
-"""Cleaning: what goes, what stays readable, and what a clean that died leaves behind."""
+"""Cleaning: what goes, what stays readable, how much at once and when."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hudimeta import Table
-from hudimeta.api import verbs
 from hudimeta.commit.session import WriteSession
-from hudimeta.commit.timings import Timings
-from hudimeta.config import OPTIONS, HudiWarning
-from hudimeta.errors import CommitError, ConfigError, CorruptFileError, StorageError, TableError
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitError, ConfigError, CorruptFileError, TableError
 from hudimeta.services import clean, compaction
-from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock
-from hudimeta.timeline.clean_record import being_cleaned
-from hudimeta.types import Action, Operation
-from hudimeta.write.table_files import TableFiles
-from hudimeta.write.table_writer import prepare, publish, write_batch
-from tests.rotation import in_turn
-
-LATER = (Operation.UPSERT, simple_rows([1, 2], 9))
-
-
-def written(path: Path, writes: int, **options: str) -> ModelledTable:
-    """A table of two partitions whose every row was written `writes` times."""
-    table = ModelledTable(str(path), {**SIMPLE_OPTIONS, **options})
-    for ts in range(1, writes + 1):
-        table.write(Operation.UPSERT, simple_rows(range(10), ts))
-    return table
-
-
-def base_files(path: Path) -> list[str]:
-    return sorted(file.name for file in path.glob("p*/*.parquet"))
+from hudimeta.types import Operation
+from tests.services.many_versions import base_files, emptied_partition, written
 
 
 def test_moments_of_retained_commits_stay_readable(tmp_path: Path) -> None:
@@ -110,143 +89,6 @@ def test_compactions_among_writes_are_not_passed_over(tmp_path: Path, retained: 
     check_all(table.storage)
 
 
-@pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left:hudimeta.config.HudiWarning")
-def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) -> None:
-    options = {"hoodie.clean.commits.retained": "1"}
-    source = written(tmp_path / "source", 4)
-    whole = FaultyStorage(source.copy(str(tmp_path / "whole")).storage, FaultPlan(None, Fault.ERROR_BEFORE))
-    verbs.clean(whole, OPTIONS.read(options))
-    assert len(whole.plan.calls) > 5
-    for call in in_turn(range(len(whole.plan.calls)), 4):
-        path = tmp_path / f"t{call}"
-        table = source.copy(str(path))
-        broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))
-        try:
-            verbs.clean(broken, OPTIONS.read(options))
-        except StorageError:
-            table.model.check(table.read())
-            Table(str(path), options).clean()
-        assert len(base_files(path)) == 4
-        table.model.check(table.read())
-        check_all(table.storage)
-        assert len(broken.plan.calls) > call, "the fault was met"
-
-
-class Undeletable(FaultyStorage):
-    """A store that deletes no base file: a clean dies after its plan."""
-
-    def __init__(self, table: ModelledTable) -> None:
-        super().__init__(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))
-
-    def delete(self, path: str) -> bool:
-        if path.endswith(".parquet"):
-            raise StorageError(path, "cannot be deleted")
-        return super().delete(path)
-
-
-def clean_that_dies(table: ModelledTable, **options: str) -> str:
-    """Plan a clean and go no further; returns its instant."""
-    with pytest.raises(StorageError, match="cannot be deleted"):
-        verbs.clean(Undeletable(table), OPTIONS.read(options))
-    (planned,) = Table(table.path).timeline.pending
-    return planned.time
-
-
-@pytest.mark.parametrize("finish", [lambda table: Table(table.path).recover(), lambda table: table.write(*LATER)])
-def test_a_clean_that_died_is_finished_by_whoever_comes_next(tmp_path: Path, finish: Callable[[ModelledTable], object]) -> None:
-    """Some of its files are gone already, and the metadata table lists them still."""
-    table = written(tmp_path / "t", 4)
-    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
-    base_file = next(name for _, name in being_cleaned(Table(table.path).timeline) if name.endswith(".parquet"))
-    next((tmp_path / "t").glob(f"p*/{base_file}")).unlink()
-    finish(table)
-    timeline = Table(table.path).timeline
-    assert not timeline.pending
-    assert [i.time for i in timeline.completed if i.action is Action.CLEAN] == [planned]
-    Table(table.path).metadata.validate().raise_if_differs()
-    table.model.check(table.read())
-    check_all(table.storage)
-
-
-def test_a_clean_that_cannot_be_finished_keeps_nobody_from_writing(tmp_path: Path) -> None:
-    table = written(tmp_path / "t", 4)
-    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
-    with pytest.warns(HudiWarning, match=f"clean {planned} is left unfinished: .*cannot be deleted"):
-        table.write(*LATER, storage=Undeletable(table))
-    table.check()
-    table.write(*LATER)
-    check_all(table.storage)
-
-
-def test_a_write_beside_a_clean_leaves_it_alone(tmp_path: Path) -> None:
-    table = written(tmp_path / "t", 4)
-    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
-    with table.session().coordinator.running(planned, Action.CLEAN):
-        table.write(*LATER)
-        assert [i.time for i in Table(table.path).timeline.pending] == [planned]
-    table.check()
-
-
-def test_a_clean_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
-    table = written(tmp_path / "t", 4)
-    options = {"hoodie.clean.commits.retained": "1"}
-    planned = clean_that_dies(table, **options)
-    with table.session().coordinator.running(planned, Action.CLEAN), pytest.raises(CommitError, match="another process"):
-        Table(table.path, options).clean()
-    Table(table.path, options).clean()
-    assert [i.time for i in Table(table.path).timeline.completed if i.action is Action.CLEAN] == [planned]
-    table.model.check(table.read())
-    check_all(table.storage)
-
-
-def test_an_index_can_be_made_after_a_clean_that_died(tmp_path: Path) -> None:
-    """The listing still names the files that are gone."""
-    table = written(tmp_path / "t", 4)
-    clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
-    partition, name = next(being_cleaned(Table(table.path).timeline))
-    (tmp_path / "t" / partition / name).unlink()
-    Table(table.path).metadata.create_index(type="bloom_filters")
-    table.write(Operation.UPSERT, simple_rows(range(10), 9))
-    Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
-    table.model.check(table.read())
-    check_all(table.storage)
-
-
-def emptied_partition(path: Path, **options: str) -> ModelledTable:
-    """A table one of whose partitions lost all its rows to an overwrite, long enough ago to be cleaned."""
-    table = written(path, 1, **options)
-    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(0, 10, 2), 2))
-    for ts in (3, 4, 5):
-        table.write(Operation.UPSERT, simple_rows(range(0, 10, 2), ts))
-    return table
-
-
-def test_a_write_that_began_before_a_clean_keeps_its_partition(tmp_path: Path) -> None:
-    table = emptied_partition(tmp_path / "t")
-    rows = simple_rows(range(1, 10, 2), 6)
-    session = table.session()
-    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
-    with session.coordinator.writing(Operation.UPSERT, files.snapshot.timeline) as (write, begun):
-        files = TableFiles.at(session, begun)
-        prepared = prepare(files, session, Operation.UPSERT, rows)
-        outcome = write_batch(session, files, write, prepared, Timings())
-        assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().plan.files["p1"]
-        publish(session, files, write, prepared.schema, outcome, Timings())
-    table.model.write(Operation.UPSERT, rows)
-    table.model.check(table.read())
-    check_all(table.storage)
-
-
-def test_a_clean_that_is_finished_late_keeps_partitions_that_were_written_meanwhile(tmp_path: Path) -> None:
-    table = emptied_partition(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "1"})
-    options = {"hoodie.clean.commits.retained": "1"}
-    clean_that_dies(table, **options)
-    table.write(Operation.UPSERT, simple_rows(range(1, 10, 2), 6))
-    Table(table.path, options).clean()
-    table.model.check(table.read())
-    check_all(table.storage)
-
-
 def test_a_partition_that_lost_its_last_file_is_forgotten(tmp_path: Path) -> None:
     table = emptied_partition(tmp_path / "t")
     Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
@@ -296,18 +138,6 @@ def test_a_planned_compaction_holds_back_only_its_own_file_groups(tmp_path: Path
     assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().deleted
     assert [len(list((tmp_path / "t" / "p0").glob(kind))) for kind in ("*.parquet", ".*.log.*_*-*-*")] == [1, 0]
     check_all(table.storage)
-
-
-def test_an_empty_plan_is_named(tmp_path: Path) -> None:
-    table = written(tmp_path / "t", 4)
-    options = {"hoodie.clean.commits.retained": "1"}
-    planned = clean_that_dies(table, **options)
-    (tmp_path / "t" / ".hoodie" / "timeline" / f"{planned}.clean.requested").write_bytes(b"")
-    unfinished = pytest.warns(HudiWarning, match=f"clean {planned} is left unfinished")
-    with unfinished, pytest.raises(CorruptFileError, match="the plan of a clean, found an empty file") as caught:
-        Table(table.path, options).clean()
-    assert caught.value.path == f".hoodie/timeline/{planned}.clean.requested"
-    table.model.check(table.read())
 
 
 @pytest.mark.parametrize("member", ["successDeleteFiles", "deletePathPatterns", "partitionMetadata"])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.sql_tables import NUMBER, Name
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -44,3 +46,20 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
     for view in spark.catalog.listTables():
         if view.name.startswith("_hudimeta_read"):  # what a temporary view of an earlier moment reads
             spark.catalog.dropTempView(view.name)
+
+
+@pytest.fixture
+def name(attached: SparkSession) -> Iterator[Name]:
+    """`name()` is the name of a table that is dropped after the test, with its files."""
+    names = []
+
+    def new() -> str:
+        names.append(f"sql_{next(NUMBER)}")
+        return names[-1]
+
+    yield new
+    import pyspark_hudimeta
+
+    pyspark_hudimeta.attach(attached)
+    for made in names:
+        attached.sql(f"drop table if exists {made} purge")

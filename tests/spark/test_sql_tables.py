@@ -1,13 +1,9 @@
-"""SQL in an attached session: CREATE TABLE, CREATE TABLE … AS SELECT, INSERT, ALTER TABLE, DROP TABLE."""
+"""SQL in an attached session: CREATE TABLE, CREATE TABLE … AS SELECT, ALTER TABLE, DROP TABLE."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import date
-from functools import partial
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyspark_hudimeta
 import pytest
@@ -17,43 +13,7 @@ from tests.spark.tables import check, create, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-NUMBER = count()
-Name = Callable[[], str]
-TRIPS = "(id int, month string, fare double, ts bigint) using hudimeta partitioned by (month)"
-
-
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
-
-
-@pytest.fixture
-def name(attached: SparkSession) -> Iterator[Name]:
-    """`name()` is the name of a table that is dropped after the test, with its files."""
-    names = []
-
-    def new() -> str:
-        names.append(f"sql_{next(NUMBER)}")
-        return names[-1]
-
-    yield new
-    pyspark_hudimeta.attach(attached)
-    for made in names:
-        attached.sql(f"drop table if exists {made} purge")
-
-
-def rows(spark: SparkSession, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
-    return sorted(map(tuple, spark.sql(f"select {columns} from {table}").collect()), key=repr)
-
-
-def table_of(spark: SparkSession, name: str) -> hudimeta.Table:
-    """Of a table without LOCATION."""
-    warehouse = spark.conf.get("spark.sql.warehouse.dir")
-    assert warehouse is not None
-    return hudimeta.Table(Path(warehouse.removeprefix("file:")) / name)
+from tests.spark.sql_tables import TRIPS, Name, rows, table_of
 
 
 def test_a_table_is_created_with_its_columns_and_properties(attached: SparkSession, name: Name, tmp_path: Path) -> None:
@@ -203,112 +163,6 @@ def test_a_query_makes_no_table_in_a_folder_that_holds_something(attached: Spark
     assert rows(attached, t) == [(1,)]
 
 
-def test_insert_adds_rows_and_with_an_order_the_newer_row_of_a_key_wins(attached: SparkSession, name: Name) -> None:
-    plain, ordered = name(), name()
-    attached.sql(f"create table {plain} {TRIPS} tblproperties (primaryKey = 'id')")
-    attached.sql(f"create table {ordered} {TRIPS} tblproperties (primaryKey = 'id', orderingFields = 'ts')")
-    for t in (plain, ordered):
-        attached.sql(f"insert into {t} values (1, 1.0, 1, 'm'), (2, 2.0, 2, 'm'), (2, 2.5, 1, 'm')")
-        attached.sql(f"insert into {t} values (1, 9.0, 0, 'm'), (2, 9.0, 3, 'm')")
-    assert rows(attached, plain, "id, fare") == [(1, 1.0), (1, 9.0), (2, 2.0), (2, 2.5), (2, 9.0)], "as Apache Hudi inserts"
-    assert rows(attached, ordered, "id, fare") == [(1, 1.0), (2, 9.0)]
-    attached.sql("set hoodie.spark.sql.insert.into.operation = upsert")
-    try:
-        attached.sql(f"insert into {plain} values (1, 7.0, 0, 'm')")
-    finally:
-        attached.sql("reset hoodie.spark.sql.insert.into.operation")
-    assert (1, 1.0) not in rows(attached, plain, "id, fare")
-
-
-def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
-    t = name()
-    encoded = "'hoodie.datasource.write.partitionpath.urlencode' = 'true'"  # without it, no partition has a colon
-    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id', type = 'mor', {encoded})")
-    attached.sql(f"insert into {t} (month, id) values ('a', 1), ('b', 2)")
-    attached.sql(f"with s as (select 3 as id, 'c' as m) insert into {t} (id, month) select id, m from s")
-    attached.sql(f"insert into {t} by name select 'd' as month, 4 as id, 1.5 as fare, 7 as ts")
-    attached.sql(f"insert into {t} by name select 'g' as month, 7 as ID")
-    attached.sql(f"insert into {t} partition (month = 'h') by name select 8 as id")
-    attached.sql(f"insert into table {t} partition (month = 'e') select 5, 2.5, 1")
-    attached.sql(f"insert into {t} partition (month) (ts, month, id) select 1L, 'f', 6")
-    attached.sql(f"insert into {t} select id + 10, fare, ts, month from {t}")
-    attached.sql(f"INSERT INTO {t} VALUES (?, ?, ?, ?)", [100, 1.0, 1, "what?"])
-    attached.sql(f'insert into {t} select :id, 1.0, 1, "it\'s :id"', {"id": 101})
-    attached.sql("insert into identifier('default.' || :t) select :id, 1.0, 1, 'named'", {"t": t, "id": 103})
-    attached.sql("update identifier(?) set identifier('fare') = ? where id = 103", [t, 7.5])
-    attached.sql(f"insert into {t} select * from {{frame}}", frame=attached.sql("select 102, 1.0, 1, 'frame'"))
-    months = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f", 7: "g", 8: "h"}
-    more = {100: "what?", 101: "it's :id", 102: "frame", 103: "named"}
-    assert dict(rows(attached, t, "id, month")) == {**months, **{i + 10: m for i, m in months.items()}, **more}
-    assert rows(attached, f"{t} where id in (4, 7, 103)", "fare, ts") == [(1.5, 7), (7.5, 1), (None, None)]
-    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
-        attached.sql("delete from identifier(:t) where id = 1", {"t": "nothing_of_this_name"})
-    check(Path(table_of(attached, t).path))
-
-
-def test_columns_declared_not_null_hold_no_null(attached: SparkSession, name: Name) -> None:
-    t, like = name(), name()
-    columns = "(id int not null, s struct<Xy: int, `from`: array<struct<Q: int>>>, n string not null comment 'never none')"
-    attached.sql(f"create table {t} {columns} using hudimeta tblproperties (primaryKey = 'id', type = 'mor')")
-    attached.sql(f"insert into {t} values (1, null, 'a'), (2, named_struct('Xy', 1, 'from', null), 'b')")
-    null = "select 3 as id, cast(null as string) as n union all select 1, 'c'"
-    for statement in (
-        f"insert into {t} (id) values (3)",
-        f"update {t} set n = null where id = 1",
-        f"merge into {t} t using ({null}) s on t.id = s.id when matched then update set * when not matched then insert *",
-    ):
-        assert "column 'n' is null in 1 rows, the table needs a value in every row" in refusal(partial(attached.sql, statement))
-    attached.sql(f"delete from {t} where id = 2")
-    assert rows(attached, t, "id, n") == [(1, "a")]
-    attached.sql(f"create table {like} like {t}")
-    for made in (t, like):
-        ((statement,),) = attached.sql(f"show create table {made}").collect()
-        assert (
-            "  `id` INT NOT NULL,\n  `s` STRUCT<`Xy`: INT, `from`: ARRAY<STRUCT<`Q`: INT>>>,\n"
-            "  `n` STRING NOT NULL COMMENT 'never none')"
-        ) in statement
-    assert attached.table(like).schema["s"] == attached.table(t).schema["s"]
-
-
-def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkSession, name: Name) -> None:
-    t = name()
-    attached.sql(
-        f"create table {t} (id int, n int, day date) using hudimeta partitioned by (n, day) tblproperties (primaryKey = 'id')"
-    )
-    attached.sql(f"insert into {t} partition (n = '1', day = '2026-01-31') select 1")
-    attached.sql(f"insert into {t} partition (n = '2', day) values (2, date'2026-02-28')")
-    assert rows(attached, t, "id, n, day") == [(1, 1, date(2026, 1, 31)), (2, 2, date(2026, 2, 28))]
-    attached.sql(f"insert overwrite {t} partition (n = '1', day = '2026-01-31') select 3")
-    assert rows(attached, t, "id, n") == [(2, 2), (3, 1)]
-    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
-        attached.sql(f"insert into {t} partition (n = 'x', day = '2026-01-31') select 4")
-
-
-@pytest.mark.rotation(3)
-@pytest.mark.parametrize(
-    ("statement", "error"),
-    [
-        ("insert into {} values (1, 2.0)", "INSERT_COLUMN_ARITY_MISMATCH"),
-        ("insert into {} values ('x', 2.0, 1, 'm')", "CANNOT_SAFELY_CAST|INCOMPATIBLE_DATA_FOR_TABLE"),
-        ("insert into {} values (3000000000L, 2.0, 1, 'm')", "CAST_OVERFLOW"),
-        ("insert into {} (id, nothing) values (1, 2)", "columns of the table: id, fare, ts, month"),
-        ("insert into {} (id, id) values (1, 2)", "every column once"),
-        ("insert into {} by name select 1 as id, 2 as nothing", "columns of the table: id, fare, ts, month"),
-        ("insert into {} partition (month = 'a', MONTH = 'b') values (1, 2.0, 1)", "DUPLICATE_KEY"),
-        ("insert into {} partition (id = 3) select 1, 2, 'm'", "all partition columns: month"),
-        ("insert into {} select * from nowhere_at_all", "TABLE_OR_VIEW_NOT_FOUND"),
-        ("insert into {} slect 1", "PARSE_SYNTAX_ERROR"),
-    ],
-)
-def test_an_insert_that_does_not_fit_changes_nothing(attached: SparkSession, name: Name, statement: str, error: str) -> None:
-    t = name()
-    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id')")
-    attached.sql(f"insert into {t} values (7, 2.0, 1, 'm')")
-    with pytest.raises(Exception, match=error):
-        attached.sql(statement.format(t))
-    assert rows(attached, t, "id") == [(7,)]
-
-
 def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Name) -> None:
     t, catalog = name(), attached.catalog
     schema = attached.createDataFrame([], "id int, month string").schema
@@ -327,33 +181,6 @@ def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Nam
     place = Path(table_of(attached, t).path)
     catalog.dropTable(t)
     assert not place.exists()
-
-
-def test_overwriting_the_table_and_its_partitions(attached: SparkSession, name: Name) -> None:
-    t = name()
-    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id', preCombineField = 'ts')")
-
-    def fill() -> None:
-        attached.sql(f"insert overwrite {t} values (1, 1.0, 1, 'a'), (2, 2.0, 1, 'b'), (3, 3.0, 1, 'b')")
-
-    fill()
-    attached.sql(f"insert overwrite {t} partition (month = 'b') select 4, 4.0, 1")
-    assert rows(attached, t, "id, month") == [(1, "a"), (4, "b")]
-    attached.sql(f"insert overwrite table {t} partition (month = 'b') select 4, 4.0, 1 where false")
-    assert rows(attached, t, "id, month") == [(1, "a")]
-    fill()
-    assert rows(attached, t, "id, month") == [(1, "a"), (2, "b"), (3, "b")]
-    attached.sql("set spark.sql.sources.partitionOverwriteMode = dynamic")
-    try:
-        attached.sql(f"insert overwrite {t} values (5, 1.0, 1, 'b')")
-        assert rows(attached, t, "id, month") == [(1, "a"), (5, "b")]
-        attached.sql(f"insert overwrite {t} partition (month) select 6, 1.0, 1, 'c'")
-        assert rows(attached, t, "id, month") == [(1, "a"), (5, "b"), (6, "c")]
-    finally:
-        attached.sql("reset spark.sql.sources.partitionOverwriteMode")
-    attached.sql(f"insert overwrite {t} partition (month) select 7, 1.0, 1, 'c'")
-    assert rows(attached, t, "id, month") == [(7, "c")]
-    check(Path(table_of(attached, t).path))
 
 
 def test_columns_are_altered_in_the_table_and_in_the_catalog(attached: SparkSession, name: Name) -> None:

@@ -1,0 +1,126 @@
+"""A write lives by its heartbeat; one that was taken for dead publishes nothing, and what it left is swept."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from hudimeta.api import plain_write
+from hudimeta.api.plain_write import PlainWrite
+from hudimeta.api.table import Table
+from hudimeta.commit.liveness import Heartbeat, is_alive
+from hudimeta.errors import CommitError
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.types import Operation
+from tests.concurrency.side_by_side import WithoutGuards, finish
+
+
+def test_a_heartbeat_counts_for_two_intervals(tmp_path: Path) -> None:
+    storage = WithoutGuards(str(tmp_path))
+    Heartbeat(storage, "20260101000000000").beat()
+    found = storage.stat(".hoodie/.heartbeat/20260101000000000")
+    assert found is not None
+    for age, alive in ((0, True), (120_000, True), (120_001, False)):
+        now = found.modified_ms + age
+        assert is_alive(storage, "20260101000000000", "x.requested", lambda now=now: now) is alive  # type: ignore[misc]
+    assert not is_alive(storage, "20260101000000001", "x.requested")
+
+
+def begun(table: ModelledTable) -> PlainWrite:
+    return PlainWrite.begin(table.path, SIMPLE_OPTIONS, simple_rows([], 0).schema, overwrite=False)
+
+
+def silence(table: ModelledTable, write: PlainWrite) -> None:
+    """As if its heartbeat had stopped long ago."""
+    os.utime(f"{table.path}/.hoodie/.heartbeat/{write.open_write.instant}", (1, 1))
+
+
+def test_a_write_of_many_processes_lives_by_its_heartbeat(table: ModelledTable) -> None:
+    write = begun(table)
+    message = write.write(iter(simple_rows([30, 2], 3).to_batches()), 0, 0)
+    table.write(Operation.INSERT, simple_rows([31], 3))
+    report = write.commit([message])
+    table.model.write(Operation.UPSERT, simple_rows([30, 2], 3))
+    assert report.rolled_back == ()
+    finish(table)
+
+
+BULK = SIMPLE_OPTIONS | {"hoodie.datasource.write.operation": "bulk_insert"}
+
+
+def test_who_was_taken_for_dead_publishes_nothing(table: ModelledTable) -> None:
+    """Neither the files that the rollback removed nor those that a late task wrote."""
+    write = PlainWrite.begin(table.path, BULK, simple_rows([], 0).schema, overwrite=False)
+    messages = [write.write(iter(simple_rows([30], 3).to_batches()), 0, 0)]
+    silence(table, write)
+    assert table.write(Operation.INSERT, simple_rows([31], 3)).rolled_back == (write.open_write.instant,)
+    with pytest.raises(CommitError, match="taken back"):
+        write.write(iter(simple_rows([32], 3).to_batches()), 1, 0)
+    with pytest.raises(CommitError, match="rolled it back"):
+        write.commit(messages)
+    write.abort()
+    finish(table)
+
+
+def test_rows_staged_by_a_write_taken_for_dead_are_gone(table: ModelledTable) -> None:
+    write = begun(table)
+    message = write.write(iter(simple_rows([30], 3).to_batches()), 0, 0)
+    silence(table, write)
+    Table(table.path).recover()
+    with pytest.raises(CommitError, match=r"its staged rows .* are gone"):
+        write.commit([message])
+    write.abort()
+    finish(table)
+
+
+def test_what_a_late_task_wrote_is_swept_by_recovery(table: ModelledTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was killed before it saw that its instant is gone."""
+    monkeypatch.setattr(plain_write, "refuse_when_over", lambda *_: None)
+    rows = simple_rows([32], 3)
+    write = PlainWrite.begin(table.path, BULK, rows.schema, overwrite=False)
+    silence(table, write)
+    Table(table.path).recover()
+    write.write(iter(rows.to_batches()), 0, 0)
+    silence(table, write)
+    Table(table.path).recover()
+    finish(table)
+
+
+def test_abort_after_a_commit_keeps_the_files(table: ModelledTable) -> None:
+    write = begun(table)
+    write.commit([write.write(iter(simple_rows([30], 3).to_batches()), 0, 0)])
+    table.model.write(Operation.UPSERT, simple_rows([30], 3))
+    write.abort()
+    finish(table)
+
+
+def test_a_plain_commit_that_loses_settles_again(table: ModelledTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = begun(table)
+    message = write.write(iter(simple_rows([2, 60], 3).to_batches()), 0, 0)
+    others = iter([[4, 60], [6]])
+    plain = PlainWrite._settle
+
+    def settle_late(*args: object) -> object:
+        outcome = plain(*args)  # type: ignore[arg-type]
+        for ids in itertools.islice(others, 1):
+            table.write(Operation.UPSERT, simple_rows(ids, 4))
+        return outcome
+
+    monkeypatch.setattr(PlainWrite, "_settle", settle_late)
+    assert write.commit([message]).attempts == 3
+    table.model.write(Operation.UPSERT, simple_rows([2, 60], 3))
+    finish(table)
+
+
+def test_a_plain_write_is_seen_above_a_younger_one(table: ModelledTable) -> None:
+    """It began first and ends last, and both change the same file group: with its own instant it would be hidden."""
+    write = begun(table)
+    message = write.write(iter(simple_rows([2, 60], 3).to_batches()), 0, 0)
+    table.write(Operation.UPSERT, simple_rows([2, 4], 2))
+    report = write.commit([message])
+    assert report.instant > table.session().properties.load_timeline(table.storage).writes[-2].time
+    table.model.write(Operation.UPSERT, simple_rows([2, 60], 3))
+    finish(table)
