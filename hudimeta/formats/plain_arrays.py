@@ -39,14 +39,18 @@ def booleans(values: npt.NDArray[np.bool_]) -> pa.BooleanArray:
 
 def texts(values: Sequence[str]) -> pa.StringArray:
     """Strings, none of them None, as an Arrow array of strings."""
-    return binaries([value.encode() for value in values]).cast(pa.string())
+    return _packed([value.encode() for value in values], pa.string())
 
 
 def binaries(values: Sequence[bytes]) -> pa.BinaryArray:
     """Byte strings, none of them None, as an Arrow array of binary."""
+    return _packed(values, pa.binary())
+
+
+def _packed(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     borders = np.zeros(len(values) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=borders[1:])
-    return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(borders), pa.py_buffer(b"".join(values))])
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(borders), pa.py_buffer(b"".join(values))])
 
 
 def places(mask: pa.BooleanArray) -> npt.NDArray[np.int64]:

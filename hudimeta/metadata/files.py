@@ -294,8 +294,10 @@ def _fold_one_by_one(entries: pa.Table) -> pa.Table:
             del merged[key, name]
         else:
             merged[key, name] = (max(older[0], size), False)
-    columns = [[k for k, _ in merged], [n for _, n in merged], [s for s, _ in merged.values()], [d for _, d in merged.values()]]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    sizes = np.fromiter((size for size, _ in merged.values()), np.int64, len(merged))
+    are_deleted = np.fromiter((deleted for _, deleted in merged.values()), np.bool_, len(merged))
+    columns = [texts([key for key, _ in merged]), texts([name for _, name in merged]), integers(sizes), booleans(are_deleted)]
+    return pa.table(columns, schema=SCHEMA)
 
 
 def apply_to_base(base: pa.Table, logs: pa.Table) -> pa.Table:
