@@ -144,7 +144,8 @@ def payload_class_of(mode: MergeMode) -> str:
 def payload_properties(payload_class: str, version: int) -> dict[str, str] | None:
     """What a new table stores for one of Hudi's own payload classes; None for a class that is not known.
 
-    Version 8 names the class, and CUSTOM as its mode where no built-in mode says the same; version 9 says what the class does.
+    Version 8 names the class, with CUSTOM as its mode unless it is the class of a built-in mode: Apache Hudi 1.0.2 merges no
+    rows where EventTimeAvroPayload stands beside another mode, and 1.2.0 takes CUSTOM, too. Version 9 says what the class does.
     """
     name = payload_class.rpartition(".")[2]
     rules = _RULES_OF_PAYLOAD.get(name)
@@ -154,10 +155,9 @@ def payload_properties(payload_class: str, version: int) -> dict[str, str] | Non
     if name in built_in:
         return {}
     if version < 9:
-        mode = MergeMode.EVENT_TIME_ORDERING if name == "EventTimeAvroPayload" else MergeMode.CUSTOM
         return {
-            MERGE_MODE_KEY: mode.value,
-            "hoodie.record.merge.strategy.id": STRATEGY_IDS[mode],
+            MERGE_MODE_KEY: MergeMode.CUSTOM.value,
+            "hoodie.record.merge.strategy.id": STRATEGY_IDS[MergeMode.CUSTOM],
             "hoodie.compaction.payload.class": _PACKAGE + name,
         }
     stated = {MERGE_MODE_KEY: rules.mode.value, "hoodie.table.legacy.payload.class": _PACKAGE + name}

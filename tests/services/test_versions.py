@@ -287,6 +287,32 @@ def test_payload_classes_of_version_6_become_merge_modes(
     assert changes["hoodie.compaction.payload.class"] == PACKAGE + (written or payload)
 
 
+@pytest.mark.parametrize(
+    ("payload", "stored", "mode", "strategy"),
+    [
+        ("EventTimeAvroPayload", "EVENT_TIME_ORDERING", "CUSTOM", CUSTOM),
+        ("PartialUpdateAvroPayload", "EVENT_TIME_ORDERING", "CUSTOM", CUSTOM),
+        ("DefaultHoodieRecordPayload", "EVENT_TIME_ORDERING", "EVENT_TIME_ORDERING", EVENT),
+        ("OverwriteWithLatestAvroPayload", "COMMIT_TIME_ORDERING", "COMMIT_TIME_ORDERING", COMMIT),
+    ],
+)
+def test_payload_classes_that_version_9_remembers_come_back(payload: str, stored: str, mode: str, strategy: str) -> None:
+    """Apache Hudi 1.0.2 refuses to merge by EventTimeAvroPayload where the mode beside it is not CUSTOM."""
+    texts = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": "MERGE_ON_READ",
+        "hoodie.table.version": "9",
+        "hoodie.timeline.layout.version": "2",
+        "hoodie.table.legacy.payload.class": PACKAGE + payload,
+        "hoodie.record.merge.mode": stored,
+        "hoodie.table.ordering.fields": "ts",
+    }
+    changes = property_changes(TableProperties(texts), 8, {})
+    assert changes["hoodie.compaction.payload.class"] == PACKAGE + payload
+    assert changes["hoodie.record.merge.mode"] == mode
+    assert changes["hoodie.record.merge.strategy.id"] == strategy
+
+
 def test_a_custom_key_generator_of_version_6_needs_its_types() -> None:
     texts = {
         "hoodie.table.name": "t",

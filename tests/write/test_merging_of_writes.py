@@ -108,6 +108,18 @@ def test_partial_updates_by_payload_class(tmp_path: Path, kind: str, version: st
         assert table.properties["hoodie.compaction.payload.class"] == PARTIAL
 
 
+@BOTH
+def test_event_time_by_payload_class_is_a_custom_mode_in_version_8(tmp_path: Path, kind: str) -> None:
+    """Apache Hudi 1.0.2 refuses to merge by this class beside any other mode."""
+    path = tmp_path / "t"
+    table = Table.create(path, rows().schema, key="id", ordering="ts", type=kind, options={PAYLOAD: "EventTimeAvroPayload"})
+    assert table.properties["hoodie.record.merge.mode"] == "CUSTOM"
+    assert table.properties["hoodie.record.merge.strategy.id"] == "00000000-0000-0000-0000-000000000000"
+    table.upsert(rows(("k", 5, "x", 1), ("m", 5, "x", 1)))
+    table.upsert(rows(("k", 4, "late", 2), ("m", 6, "new", 2)))
+    assert contents(path) == [("k", 5, "x", 1), ("m", 6, "new", 2)]
+
+
 def test_payload_classes_that_are_not_known_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeature, match=r"com.example.Mine"):
         Table.create(tmp_path / "t", rows().schema, key="id", ordering="ts", options={PAYLOAD: "com.example.Mine"})

@@ -34,7 +34,6 @@ _PAYLOAD_CLASS = "hoodie.compaction.payload.class"
 _LEGACY_CLASS = "hoodie.table.legacy.payload.class"
 _PARTIAL_UPDATE = "hoodie.table.partial.update.mode"
 _ONE_ORDERING, _ORDERING = "hoodie.table.precombine.field", "hoodie.table.ordering.fields"
-_PAYLOAD_STRATEGY = STRATEGY_IDS[MergeMode.CUSTOM]
 _DEFAULT_CLASSES = ("DefaultHoodieRecordPayload", "EventTimeAvroPayload", "OverwriteWithLatestAvroPayload")
 _HANDLED_BY_JAVA = ("MySqlDebeziumAvroPayload", "PostgresDebeziumAvroPayload")
 
@@ -141,13 +140,15 @@ def _merge_mode_back(properties: TableProperties, legacy: str) -> Changes:
     """Version 8 says by a class what version 9 says by properties; what no class says stays behind."""
     if legacy:
         default = legacy.rpartition(".")[2] in _DEFAULT_CLASSES
-        mode = properties.merge_mode if default else MergeMode.CUSTOM
+        # Apache Hudi 1.0.2 knows EventTimeAvroPayload beside CUSTOM alone.
+        of_a_mode = legacy in map(payload_class_of, MergeMode)
+        mode = properties.merge_mode if of_a_mode else MergeMode.CUSTOM
         gone: Changes = {key: None for key in properties if key.startswith(DELETE_PROPERTY)} if not default else {}
         return gone | {
             _LEGACY_CLASS: None,
             _PAYLOAD_CLASS: legacy,
             MERGE_MODE_KEY: mode.value,
-            _STRATEGY_ID: STRATEGY_IDS[mode] if default else _PAYLOAD_STRATEGY,
+            _STRATEGY_ID: STRATEGY_IDS[mode],
         }
     mode = properties.merge_mode
     if mode is MergeMode.CUSTOM:
