@@ -6,7 +6,7 @@ import ast
 import graphlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -88,15 +88,7 @@ def imports() -> tuple[Import, ...]:
 def _imports_of(name: str) -> Iterator[Import]:
     path = modules()[name]
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    for_types_only = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
-        for statement in block.body
-        for node in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        at_run_time = id(node) not in for_types_only
+    for node, at_run_time in _statements(tree.body):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield _import(name, alias.name, node, at_run_time)
@@ -104,6 +96,15 @@ def _imports_of(name: str) -> Iterator[Import]:
             origin = _absolute(name, path, node)
             for alias in node.names:
                 yield _import(name, f"{origin}.{alias.name}", node, at_run_time)
+
+
+def _statements(block: Iterable[ast.AST], at_run_time: bool = True) -> Iterator[tuple[ast.AST, bool]]:
+    """Every statement of a block, and whether it is more than what type checkers read."""
+    for node in block:
+        yield node, at_run_time
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            for_types_only = part == "body" and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from _statements(getattr(node, part, ()), at_run_time and not for_types_only)
 
 
 def _import(source: str, dotted: str, node: ast.stmt, at_run_time: bool) -> Import:

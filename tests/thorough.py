@@ -7,6 +7,7 @@ nature gets a line here. Of property tests a fast run takes few examples: `HYPOT
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ PLACES = (
     "tests/write/test_shapes_of_tables.py",
 )
 """Modules and folders, from the root of the project."""
+_PLACES = frozenset(ROOT / place for place in PLACES)
 DOOR_OF_THE_ENGINE = "engine"
 
 
@@ -64,4 +66,9 @@ def is_thorough(item: pytest.Item) -> bool:
     call = getattr(item, "callspec", None)
     if call is not None and call.params.get("door", DOOR_OF_THE_ENGINE) != DOOR_OF_THE_ENGINE:
         return True
-    return any(item.path.is_relative_to(ROOT / place) for place in PLACES)
+    return _lies_in_a_place(item.path)
+
+
+@cache
+def _lies_in_a_place(path: Path) -> bool:
+    return not _PLACES.isdisjoint((path, *path.parents))

@@ -65,6 +65,7 @@ def test_footers_of_conformance_tables(name, conformance_table):
     check_recorded(conformance_table(name))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", RICH.names())
 def test_footers_of_rich_tables(name, rich_table):
     check_recorded(rich_table(name))

@@ -67,6 +67,7 @@ def test_conformance_tables(name, conformance_table):
     assert checked[name] or name in EMPTY
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", RICH.names())
 def test_rich_tables(name, rich_table):
     checked[name] = check(rich_table(name), name)

@@ -280,6 +280,7 @@ def listed(path: Path) -> dict[tuple[str, str], int]:
     return found
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", [*CONFORMANCE.names(), *RICH.names()])
 def test_files_are_what_lies_on_disk(name: str, recorded_table: Unpack) -> None:
     path = recorded_table(name)

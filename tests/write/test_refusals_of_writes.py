@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +27,12 @@ def table_of(path: Path, kind: str) -> ModelledTable:
     table = ModelledTable(str(path), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": kind})
     table.write(Operation.INSERT, simple_rows(range(6), 1))
     return table
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModelledTable]:
+    """`unchanged(type)` is a table for what changes none."""
+    return cache(lambda kind: table_of(tmp_path_factory.mktemp("unchanged") / kind, kind))
 
 
 class Stopped(Clock):
@@ -112,8 +120,10 @@ def test_options_that_contradict_the_table(tmp_path: Path, kind: str) -> None:
         {"timestampAsOf": "2026-01-02"},
     ],
 )
-def test_options_that_are_not_done_are_refused_by_every_verb(tmp_path: Path, kind: str, options: dict[str, str]) -> None:
-    table = table_of(tmp_path / "t", kind)
+def test_options_that_are_not_done_are_refused_by_every_verb(
+    unchanged: Callable[[str], ModelledTable], tmp_path: Path, kind: str, options: dict[str, str]
+) -> None:
+    table = unchanged(kind)
     before = len(Table(table.path).timeline.writes)
     for verb in (
         lambda: Table(table.path, options).upsert(simple_rows([1], 9)),
