@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from pytest_spark.config import SparkConfigBuilder
 from pytest_spark.fixtures import _spark_session
 
+from tests.examples import FEW
 from tests.memory import keep_tables_in_memory
 from tests.order import in_order, title_of_order
 from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
@@ -33,7 +34,7 @@ Unpack = Callable[..., Path]
 slow_machine = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, suppress_health_check=slow_machine)
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=slow_machine)
-settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=FEW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" looks with fresh randomness, for longer
 
 keep_tables_in_memory()

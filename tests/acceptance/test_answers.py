@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import hudimeta
 from tests.acceptance.builders import small_files, value_of
+from tests.examples import at_most
 from tests.rotation import in_turn
 
 Row = dict[str, Any]
@@ -285,7 +286,7 @@ predicates = st.recursive(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=at_most(80))
 @given(predicate=predicates)
 def test_scans_answer_as_plain_python_does(models: list[Model], predicate: Predicate) -> None:
     for model in in_turn(models, 2):

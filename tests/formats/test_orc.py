@@ -21,6 +21,7 @@ from hudimeta.formats.base_file import open_base_file
 from hudimeta.formats.orc_tail import writer_zones
 from hudimeta.storage import open_storage
 from tests.edited_properties import edit_properties, forget_properties
+from tests.examples import at_most
 
 SCHEMA = pa.schema(
     [
@@ -147,7 +148,7 @@ def test_moments_are_those_of_the_writers_zone(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=at_most(300), deadline=None)
 def test_a_damaged_end_is_reported(draw: st.DataObject) -> None:
     data = bytearray(orc_bytes(draw.draw(st.sampled_from(["uncompressed", "zlib", "snappy"]))))
     if draw.draw(st.booleans()):

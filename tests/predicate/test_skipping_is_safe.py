@@ -39,6 +39,7 @@ from hudimeta.predicate.tree import (
     between,
     literal,
 )
+from tests.examples import at_most
 
 UTC = dt.timezone.utc
 STRUCT = pa.struct([("a", pa.int32()), ("s", pa.string())])
@@ -317,13 +318,13 @@ def test_every_outcome_of_and_and_or_is_foreseen(quality: int) -> None:
                 assert_safe(outcome, stats)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=at_most(1000))
 @given(predicates, qualities)
 def test_every_nesting_is_safe(predicate: Expr, chosen: list[int]) -> None:
     assert_safe(predicate, statistics(chosen))
 
 
-@settings(max_examples=500)
+@settings(max_examples=at_most(500))
 @given(predicates, qualities, st.randoms(use_true_random=False))
 def test_slices_with_matching_rows_are_kept(predicate: Expr, chosen: list[int], pick: random.Random) -> None:
     """Columns may come from different files of a slice, as when a log file holds some columns of an update."""
@@ -344,7 +345,7 @@ def test_slices_with_matching_rows_are_kept(predicate: Expr, chosen: list[int], 
     assert keep[group_of_row[matching]].all(), str(bound)
 
 
-@settings(max_examples=500)
+@settings(max_examples=at_most(500))
 @given(predicates)
 def test_the_parquet_filter_keeps_matching_rows(predicate: Expr) -> None:
     bound = bound_or_none(predicate)

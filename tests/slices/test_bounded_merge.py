@@ -37,6 +37,7 @@ from hudimeta.slices.bounded_merge import MergeMemory, merged_rows
 from hudimeta.slices.log_parts import DeletePart, LogPart, data_part
 from hudimeta.slices.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.types import MergeMode
+from tests.examples import at_most
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
@@ -247,7 +248,7 @@ def test_a_log_file_is_walked_without_its_contents() -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=at_most(300), deadline=None)
 def test_a_damaged_log_file_is_not_walked_into_other_blocks(draw: st.DataObject) -> None:
     """What a walk finds is what reading the whole file finds; the same damage is found at the latest with the block's bytes."""
     data = bytearray(blocks_of(2))

@@ -17,6 +17,7 @@ from hudimeta.slices.log_parts import DeletePart, LogPart, data_part
 from hudimeta.slices.merge import SliceMerger, merge_log_records
 from hudimeta.slices.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.types import MergeMode
+from tests.examples import at_most
 
 SCHEMA = pa.schema(
     [
@@ -159,13 +160,13 @@ def check(base: list[tuple[Any, ...]], blocks: list[tuple[str, list[tuple[Any, .
     ],
     ids=lambda rules: f"{rules.mode.value}-{'-'.join(rules.ordering_fields)}-{rules.partial_mode.value}",
 )
-@settings(max_examples=120)
+@settings(max_examples=at_most(120))
 @given(base=BASE, blocks=st.lists(BLOCK, max_size=5))
 def test_a_merged_slice_equals_the_model(rules: MergeRules, base: list[Any], blocks: list[Any]) -> None:
     check(base, blocks, rules)
 
 
-@settings(max_examples=100)
+@settings(max_examples=at_most(100))
 @given(base=BASE, blocks=st.lists(BLOCK.filter(lambda b: b[0] != "partial"), max_size=5), by_event_time=st.booleans())
 def test_a_merged_slice_without_partial_blocks_equals_the_model(
     base: list[Any], blocks: list[Any], by_event_time: bool

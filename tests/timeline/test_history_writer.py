@@ -15,6 +15,7 @@ from hudimeta.storage import CountingStorage, RequestLog, open_storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history import History
 from hudimeta.timeline.history_writer import FILES_TO_MERGE, MANIFESTS_KEPT, HistoryWriter, archived_rows, without
+from tests.examples import at_most
 
 FOLDER = ".hoodie/timeline/history"
 
@@ -124,7 +125,7 @@ def test_a_run_that_is_repeated_adds_nothing_twice(tmp_path: Path) -> None:
     assert again["instant_time"].to_pylist() == [time(4), time(5)]
 
 
-@settings(max_examples=30)
+@settings(max_examples=at_most(30))
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=25))
 def test_any_number_of_runs_keeps_every_instant_once(tmp_path_factory: object, sizes: list[int]) -> None:
     path = tmp_path_factory.mktemp("history")  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from hudimeta import Table
 from hudimeta.errors import CommitError, ConfigError, SchemaMismatch
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
+from tests.examples import at_most
 
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 Row = tuple[Any, ...]
@@ -226,7 +227,7 @@ def test_merges_that_make_no_sense_are_refused_by_what_is_wrong(tmp_path: Path) 
 _KEYS = st.lists(st.integers(0, 12), unique=True, max_size=8)
 
 
-@settings(max_examples=25)
+@settings(max_examples=at_most(25))
 @given(have=_KEYS, bring=_KEYS, limit=st.integers(0, 12))
 def test_merging_equals_the_model(
     tmp_path_factory: pytest.TempPathFactory, have: list[int], bring: list[int], limit: int

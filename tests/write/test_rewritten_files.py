@@ -28,6 +28,7 @@ from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.table_files import TableFiles
+from tests.examples import at_most
 
 SCHEMA = pa.schema(
     [
@@ -283,7 +284,7 @@ def test_a_filter_that_was_not_written_so_is_not_taken_over(damage: str) -> None
 
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=40), st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=at_most(60), deadline=None)
 def test_a_filter_with_more_keys_is_that_of_all_keys(keys: list[str], first: int) -> None:
     some, more = (pa.chunked_array([pa.array(part, pa.string())]) for part in (keys[:first], keys[first:]))
     size = 25
@@ -296,7 +297,7 @@ def test_a_filter_with_more_keys_is_that_of_all_keys(keys: list[str], first: int
 
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=40), st.integers(0, 40), st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=at_most(60), deadline=None)
 def test_a_filter_of_several_files_is_that_of_all_keys(keys: list[str], first: int, second: int) -> None:
     """Of files with a filter of that size it is taken over, of others the keys are."""
     cuts = sorted((first, second))

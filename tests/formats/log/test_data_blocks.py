@@ -27,6 +27,7 @@ from hudimeta.formats.log import (
     open_hfile_block,
     read_blocks,
 )
+from tests.examples import at_most
 
 SCHEMA = json.dumps(
     {
@@ -129,7 +130,7 @@ def test_an_unknown_codec_is_a_config_error() -> None:
         encode_parquet_content(table(SOME), compression="middle-out")
 
 
-@settings(max_examples=400)
+@settings(max_examples=at_most(400))
 @given(st.data())
 def test_a_flipped_bit_in_a_parquet_block_is_refused_or_harmless_even_without_a_seal(data: st.DataObject) -> None:
     content = bytearray(content_of(BlockType.PARQUET_DATA, SOME))
@@ -142,7 +143,7 @@ def test_a_flipped_bit_in_a_parquet_block_is_refused_or_harmless_even_without_a_
     assert found.to_pylist() == SOME
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_most(300))
 @given(st.data())
 def test_a_flipped_bit_in_an_avro_block_without_seal_never_does_more_than_raise_our_errors(data: st.DataObject) -> None:
     content = bytearray(content_of(BlockType.AVRO_DATA, SOME))

@@ -20,6 +20,7 @@ from hudimeta.formats.log import (
     encode_delete_content,
     read_blocks,
 )
+from tests.examples import at_most
 
 
 def block_with(content: bytes, kind: BlockType = BlockType.DELETE, seal: bool = False) -> LogBlock:
@@ -77,7 +78,7 @@ def test_rows_are_not_deletes() -> None:
         decode_delete_block(block_with(content_of([]), BlockType.AVRO_DATA))
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_most(200))
 @given(st.data())
 def test_damage_is_refused_or_leaves_the_number_of_deletes(data: st.DataObject) -> None:
     content = bytearray(content_of([(f"key-{n}", n) for n in range(30)]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError, CorruptFileError, HudiError, UnsupportedFeature
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_command_block, framing, read_blocks
+from tests.examples import at_most
 
 INSTANT = "20260102030405000"
 EMPTY_DELETE = bytes.fromhex(
@@ -139,7 +140,7 @@ def test_a_block_over_the_limit_is_not_written(monkeypatch: pytest.MonkeyPatch) 
         block_bytes(b"x" * 100)
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_most(300))
 @given(st.data())
 def test_any_flipped_bit_of_a_sealed_block_is_noticed(data: st.DataObject) -> None:
     first, second = block_bytes(seal=True), block_bytes(b"second", BlockType.DELETE, seal=True)
@@ -163,7 +164,7 @@ def test_a_seal_that_tells_nothing_of_its_file_is_still_verified() -> None:
         read_blocks(block.replace(b"content", b"c0ntent"), "part/f.log")
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_most(300))
 @given(st.binary(max_size=120), st.integers(0, 200))
 def test_arbitrary_bytes_never_do_more_than_raise_our_errors(noise: bytes, at: int) -> None:
     data = block_bytes()

@@ -25,6 +25,7 @@ from hudimeta.formats.log import (
     read_key_tail,
     seal_blocks,
 )
+from tests.examples import at_most
 
 KEY = "_hoodie_record_key"
 SCHEMA = json.dumps(
@@ -55,7 +56,7 @@ def tail_of(data: bytes, name: str = NAME, size: int | None = None) -> KeyTail |
     return read_key_tail(lambda offset, length: data[offset : offset + length], f"p/{name}", size or len(data))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=at_most(40), deadline=None)
 @given(
     own=st.lists(st.text(max_size=12), max_size=20),
     deletes=st.lists(st.text(max_size=12), max_size=3),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError, CorruptFileError
 from hudimeta.formats.log import decode_positions, encode_positions
+from tests.examples import at_most
 
 _dense = st.tuples(st.integers(0, 2**33), st.integers(1, 20_000)).map(lambda p: list(range(p[0], p[0] + p[1])))
 _sparse = st.lists(st.integers(0, 2**63 - 1), max_size=50)
@@ -55,7 +56,7 @@ def test_negative_positions_are_not_written() -> None:
 WHOLE = base64.b64decode(encode_positions([*range(0, 300_000, 7), *range(400_000, 500_000)]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_most(200))
 @given(st.data())
 def test_damaged_text_is_refused_or_still_ascending(data: st.DataObject) -> None:
     raw = bytearray(WHOLE)
