@@ -9,6 +9,7 @@ from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.services import savepoints as service
 from hudimeta.storage import Storage
+from hudimeta.table.properties import load
 
 if TYPE_CHECKING:
     from hudimeta.reports import Reports
@@ -24,10 +25,9 @@ def savepoint(storage: Storage, options: Options, instant: str | None, comment: 
     return service.save(WriteSession(storage, options), instant, comment, user, dry_run=dry_run)
 
 
-def savepoints(storage: Storage, options: Options) -> Reports[Savepoint]:
-    """The savepoints of a table; see `hudimeta.Table.savepoints`."""
-    session = WriteSession(storage, options)
-    return service.listed(session.properties.load_timeline(storage))
+def savepoints(storage: Storage, _: Options) -> Reports[Savepoint]:
+    """The savepoints of a table of any version that can be read; see `hudimeta.Table.savepoints`."""
+    return service.listed(load(storage).load_timeline(storage))
 
 
 def delete_savepoint(storage: Storage, options: Options, instant: str, *, dry_run: bool) -> Savepoint:

@@ -13,7 +13,9 @@ from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.archiving import move_to_history
+from hudimeta.timeline.savepoint_record import encode_savepoint
 from hudimeta.types import Action, Operation
+from tests.conftest import Unpack
 
 KEPT = {
     "hoodie.clean.commits.retained": "1",
@@ -186,3 +188,15 @@ def test_files_are_those_of_apache_hudi(tmp_path: Path) -> None:
     assert {p: tuple(part["savepointDataFile"]) for p, part in record["partitionMetadata"].items()} == made.files
     assert clean.plan(table.session(), table.session().snapshot_now()).savepoints == (made.instant,)
     assert archival.plan(table.session(), table.session().snapshot_now()).instants == ()
+
+
+def test_savepoints_of_version_6_are_listed_and_survive_the_upgrade(recorded_table: Unpack) -> None:
+    path = recorded_table("v6_mor_written_by_12", fresh=True)
+    assert not Table(path).savepoints()
+    write = Table(path).timeline.writes[-1].time
+    (path / ".hoodie" / f"{write}.savepoint").write_bytes(encode_savepoint("ann", 1, "before the upgrade", {}))
+    for version in (6, 8):
+        (found,) = Table(path).savepoints()
+        assert (found.instant, found.comment, found.user) == (write, "before the upgrade", "ann")
+        assert Table(path).version == version
+        Table(path).upgrade(8)
