@@ -100,7 +100,7 @@ def test_automatic_services_keep_the_table_small(tmp_path: Path) -> None:
     options = {**SIMPLE_OPTIONS, **SHORT, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "2"}
     ModelledTable(str(tmp_path / "t"), options)
     notes: list[str] = []
-    for ts in range(1, 41):
+    for ts in range(1, 31):
         notes += Table(tmp_path / "t", options).upsert(simple_rows(range(6), ts)).notes
         if ts == 1:
             Table(tmp_path / "t").metadata.create_index(type="bloom_filters")
@@ -111,7 +111,7 @@ def test_automatic_services_keep_the_table_small(tmp_path: Path) -> None:
     assert table.timeline.instants[0].action is Action.INDEXING
     assert len(table.metadata.timeline.writes) <= 30
     assert len(list((tmp_path / "t").glob("p*/*.parquet"))) <= 2 * 4
-    assert table.scan().to_table()["ts"].to_pylist() == [40] * 6
+    assert table.scan().to_table()["ts"].to_pylist() == [30] * 6
     check_all(ModelledTable(str(tmp_path / "t"), options, exists=True).storage)
 
 

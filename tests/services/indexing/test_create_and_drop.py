@@ -51,6 +51,12 @@ def _table(folder: Path, options: dict[str, str] | None = None) -> ModelledTable
     return table
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> ModelledTable:
+    """A table for what changes none."""
+    return _table(tmp_path_factory.mktemp("unchanged"))
+
+
 class _Death(FaultPlan):
     """Every mutating call fails from one on, as if the process were gone."""
 
@@ -172,17 +178,17 @@ def test_statistics_can_be_made_later(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_written(
-    tmp_path: Path, given: dict[str, Any], error: type[HudiError]
+    unchanged: ModelledTable, given: dict[str, Any], error: type[HudiError]
 ) -> None:
-    table = _table(tmp_path)
-    before = sorted(str(p) for p in Path(table.path).rglob("*") if ".locks" not in str(p))
+    path = unchanged.path
+    before = sorted(str(p) for p in Path(path).rglob("*") if ".locks" not in str(p))
     with pytest.raises(error):
-        hudimeta.Table(table.path).metadata.create_index(**given)
-    assert sorted(str(p) for p in Path(table.path).rglob("*") if ".locks" not in str(p)) == before
+        hudimeta.Table(path).metadata.create_index(**given)
+    assert sorted(str(p) for p in Path(path).rglob("*") if ".locks" not in str(p)) == before
 
 
-def test_only_indexes_of_the_table_can_be_dropped(tmp_path: Path) -> None:
-    handle = hudimeta.Table(_table(tmp_path).path)
+def test_only_indexes_of_the_table_can_be_dropped(unchanged: ModelledTable) -> None:
+    handle = hudimeta.Table(unchanged.path)
     with pytest.raises(ConfigError, match="column_stats, partition_stats"):
         handle.metadata.drop_index("nothing")
     with pytest.raises(TableError, match="rebuild"):
