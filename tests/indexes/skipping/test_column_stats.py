@@ -72,3 +72,17 @@ def test_an_empty_partition_value_is_null_to_every_index(tmp_path: Path) -> None
         found = table.scan(where=where, columns=["id", "part"]).to_table().to_pylist()
         assert found == [{"id": "a", "part": None}], where
     assert table.scan(where="part = 'q'").to_table()["id"].to_pylist() == ["b"]
+
+
+def test_of_two_columns_one_may_have_no_bounds_where_logs_lie_over_a_base_file(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("n", pa.int32()), ("m", pa.int32())])
+    options = {"hoodie.metadata.index.column.stats.column.list": "n"}
+    table = hudimeta.Table.create(
+        tmp_path / "t", schema, key="id", type="MERGE_ON_READ", indexes=["column_stats"], options=options
+    )
+    table.bulk_insert(pa.table([["a", "b"], [1, 2], [10, 20]], schema=schema))
+    table.upsert(pa.table([["b"], [3], [30]], schema=schema))
+    for where, found in (("n > 5 OR m > 20", ["b"]), ("n < m", ["a", "b"]), ("n > 5 AND n < m", []), ("n < 3 OR m = n", ["a"])):
+        scan = table.scan(where=where)
+        assert scan.to_table()["id"].to_pylist() == found, where
+        assert any(skip.by == "column_stats" for skip in scan.report.skipped) == (not found)
