@@ -318,10 +318,11 @@ class HudiTable(RowVerbs, ServiceVerbs):
         rename: Mapping[str, str] | None = None,
         drop: str | Sequence[str] = (),
         retype: Mapping[str, pa.DataType] | None = None,
+        nullable: str | Sequence[str] = (),
         move: Mapping[str, str | None] | None = None,
     ) -> CommitReport:
         """Change the table's columns in one commit; types are Arrow's. See `hudimeta.Table.alter`."""
-        return self.table.alter(add=add, rename=rename, drop=drop, retype=retype, move=move)
+        return self.table.alter(add=add, rename=rename, drop=drop, retype=retype, nullable=nullable, move=move)
 
     def _delete_where(self, where: Where) -> CommitReport:
         return self._change(None, where)

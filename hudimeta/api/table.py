@@ -331,11 +331,12 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         rename: Mapping[str, str] | None = None,
         drop: str | Sequence[str] = (),
         retype: Mapping[str, pa.DataType] | None = None,
+        nullable: str | Sequence[str] = (),
         move: Mapping[str, str | None] | None = None,
     ) -> CommitReport:
         """Change the table's columns in one commit; no file is rewritten.
 
-        Dropping goes first, then renaming, retyping, adding, moving.
+        Drops go first, moves last. Dotted names lead into structs, by `value` into those of maps, by `element` into lists'.
 
         >>> table.alter(add={"note": pyarrow.string()}, rename={"fare": "price"})      # doctest: +SKIP
 
@@ -344,15 +345,16 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
             rename: New names by old ones.
             drop: Columns to drop.
             retype: Wider types by column.
+            nullable: Columns that may be null from now on.
             move: Which column each shall follow; None for the first place.
 
         Raises:
-            ConfigError, UnsupportedEvolution: What cannot be done: columns of the key, the partition and the ordering stay,
-                types only grow, and no column takes the name of an earlier one.
+            ConfigError, UnsupportedEvolution: Columns of key, partition and ordering stay, types grow, no former name returns.
         """
         from hudimeta.api import verbs
 
-        return verbs.alter(*self._changing(), add, rename or {}, drop, retype or {}, move or {})
+        storage, options = self._changing()
+        return verbs.alter(storage, options, add=add, rename=rename, drop=drop, retype=retype, nullable=nullable, move=move)
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.

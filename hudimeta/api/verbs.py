@@ -173,12 +173,12 @@ def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tup
     return MergeBuilder(as_table(source), on, *aliases, lambda changes: run_write(WriteSession(storage, options), changes))
 
 
-def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, retype: Any, move: Any) -> CommitReport:
+def alter(storage: Storage, options: Options, **change: Any) -> CommitReport:
     """Alter a table's columns; see `hudimeta.Table.alter`."""
     from hudimeta.write import altering
 
     def run(session: WriteSession) -> CommitReport:
-        return altering.alter(session, altering.alteration(add, rename, drop, retype, move))
+        return altering.alter(session, altering.alteration(**change))
 
     return run_write(WriteSession(storage, options), run)
 

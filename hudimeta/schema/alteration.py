@@ -40,12 +40,15 @@ _NAMES: dict[pa.DataType, str] = {
 
 @dataclass(frozen=True)
 class Alteration:
-    """What `Table.alter` does, in this order: drop, rename, retype, add, move. Names may be dotted paths into structs.
+    """What `Table.alter` does, in this order: drop, rename, retype, nullable, add, move.
+
+    Names may be dotted paths into structs.
 
     Attributes:
         drop: Columns to drop.
         rename: Old path -> new name (of the last part alone).
         retype: Path -> wider type.
+        nullable: Paths that may hold nothing from now on.
         add: New fields, nullable; a dotted name adds to a struct.
         move: Path -> name of the column that it shall follow; "" for none, as the first one.
     """
@@ -53,6 +56,7 @@ class Alteration:
     drop: tuple[str, ...] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
     retype: Mapping[str, pa.DataType] = field(default_factory=dict)
+    nullable: tuple[str, ...] = ()
     add: tuple[pa.Field, ...] = ()
     move: Mapping[str, str] = field(default_factory=dict)
 
@@ -233,6 +237,8 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
         _refuse_twins(columns, "")  # at once: the next change would find either of the two by that name
     for path, kind in change.retype.items():
         columns = _edited(columns, path, lambda found, kind=kind: _retyped(found, kind), "retype")  # type: ignore[misc]
+    for path in change.nullable:
+        columns = _edited(columns, path, lambda found: replace(found, optional=True), "nullable")
     for new in change.add:
         columns = _with_added(columns, new.name.split("."), new, ids)
     for path, after in change.move.items():
@@ -260,10 +266,20 @@ def _edited(columns: Sequence[SchemaColumn], path: str, edit: _Edit, what: str) 
         hint = f"Did you mean {near[0]}?" if near else ""
         raise ConfigError(what, path, f"columns: {', '.join(c.name for c in columns if c.name not in META_COLUMNS)}", hint)
     column = columns[at]
-    if rest and not pa.types.is_struct(column.type):
-        raise ConfigError(what, path, "a column, or a field of a struct", f"{head} is {column.type}.")
+    if rest:
+        _check_inside(column, rest if what not in _OF_ELEMENTS else f"{rest}.", what, path)
     new = _rebuilt(replace(column, children=_edited(column.children, rest, edit, what))) if rest else edit(column)
     return (*columns[:at], *(() if new is None else (new,)), *columns[at + 1 :])
+
+
+_OF_ELEMENTS = ("retype", "nullable")
+"""What is also done to the value of a map and the element of a list themselves."""
+
+
+def _check_inside(column: SchemaColumn, rest: str, what: str, path: str) -> None:
+    """Refuse a path that leads on from what has no fields; through `value` of a map and `element` of a list it may."""
+    if not (pa.types.is_struct(column.type) or (column.children and "." in rest)):
+        raise ConfigError(what, path, "a column, or a field of a struct", f"{column.name} is {column.type}.")
 
 
 def _retyped(column: SchemaColumn, kind: pa.DataType) -> SchemaColumn:
@@ -278,8 +294,7 @@ def _with_added(columns: Sequence[SchemaColumn], path: Sequence[str], new: pa.Fi
     if len(path) > 1:
 
         def inside(found: SchemaColumn) -> SchemaColumn:
-            if not pa.types.is_struct(found.type):
-                raise ConfigError("add", new.name, "a column, or a field of a struct", f"{found.name} is {found.type}.")
+            _check_inside(found, ".".join(path[1:]), "add", new.name)
             return _rebuilt(replace(found, children=_with_added(found.children, path[1:], new, ids)))
 
         return _edited(columns, path[0], inside, "add")
@@ -296,6 +311,7 @@ def _moved(columns: Sequence[SchemaColumn], path: str, names: Sequence[str], aft
     if len(names) > 1:
 
         def inside(found: SchemaColumn) -> SchemaColumn:
+            _check_inside(found, ".".join(names[1:]), "move", path)
             return _rebuilt(replace(found, children=_moved(found.children, path, names[1:], after)))
 
         return _edited(columns, names[0], inside, "move")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hudimeta.sql.asking import Ask, TableQuestion
 from hudimeta.sql.calling import CallProcedure
+from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
@@ -85,9 +86,11 @@ __all__ = [
     "Ask",
     "Assignments",
     "CallProcedure",
+    "ColumnPlace",
     "CreateIndex",
     "CreateLike",
     "CreateTable",
+    "DeclaredColumn",
     "Delete",
     "DropIndex",
     "DropTable",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hudimeta.sql.columns import skip_type
 from hudimeta.sql.cursor import Cursor, Unread, Word, words_of
 
 __all__ = ["is_default", "with_defaults", "without_defaults"]
@@ -40,13 +41,7 @@ def _declared(cursor: Cursor) -> Iterator[tuple[str, str, tuple[int, int]]]:
     """Each column with a default value: its name, the value, and the place of the clause."""
     while not cursor.done:
         name = cursor.identifier()
-        angles = 0
-        while not cursor.done and not (angles == 0 and cursor.peek() in (_WORD, ",")):
-            if cursor.peek() == "(":
-                cursor.inside()
-            else:
-                word = cursor.next()
-                angles += (word.upper.count("<") - word.upper.count(">")) * (word.kind == "mark")
+        skip_type(cursor, _WORD, ",")
         if cursor.peek() == _WORD:
             begin = cursor.words[cursor.at].start
             cursor.expect(_WORD)

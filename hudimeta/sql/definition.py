@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hudimeta.redaction import redacted
-from hudimeta.sql.cursor import Cursor
+from hudimeta.sql.columns import ColumnPlace, DeclaredColumn, column_place, declared_column, declared_columns
+from hudimeta.sql.cursor import Cursor, Unread
 from hudimeta.sql.insertion import partition_values
 from hudimeta.sql.statement import (
     AlterEntry,
@@ -209,9 +210,7 @@ def alter_table(cursor: Cursor) -> AlterTable | AlterEntry | Partitions | SetTab
         return _altered_column(cursor, name)
     if cursor.accept("ADD"):
         _columns_word(cursor)
-        added = cursor.inside().rest() if cursor.peek() == "(" else cursor.rest()
-        cursor.finish()
-        return AlterTable(name, add=added)
+        return _added_columns(cursor, name)
     cursor.expect("DROP")
     _columns_word(cursor)
     lenient = cursor.accept("IF", "EXISTS")
@@ -288,10 +287,21 @@ def _property_names(inside: Cursor) -> Iterator[str]:
         inside.accept(",")
 
 
+def _added_columns(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
+    """What is not read is refused: Spark might read it, and change its catalog alone."""
+    try:
+        added = tuple(declared_columns(cursor.inside() if cursor.peek() == "(" else cursor))
+        cursor.finish()
+    except Unread:
+        return AlterEntry(name, "ALTER TABLE … ADD COLUMNS, as it stands here,")
+    return AlterTable(name, add=added)
+
+
 def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
-    """What ALTER [COLUMN] does to a column: type, place and default are the table's, a comment Spark's alone."""
+    """What ALTER | CHANGE [COLUMN] does to a column: but for a comment alone, which is Spark's, a change of the table."""
     cursor.accept("COLUMN")
-    column = ".".join(cursor.dotted())
+    path = cursor.dotted()
+    column, begin = ".".join(path), cursor.at
     if cursor.accept("TYPE"):
         return AlterTable(name, retype=(column, cursor.rest()))
     if cursor.accept("SET", "DEFAULT"):
@@ -299,30 +309,44 @@ def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
     if cursor.accept("DROP", "DEFAULT"):
         cursor.finish()
         return AlterTable(name, default=(column, None))
+    if cursor.accept("DROP", "NOT", "NULL"):
+        cursor.finish()
+        return AlterTable(name, nullable=column)
     if cursor.peek() in ("FIRST", "AFTER"):
         return AlterTable(name, move=_moves(cursor, column))
     if cursor.accept("COMMENT"):
         cursor.string()
         if cursor.done:
             cursor.fail()  # Spark's alone; others after a comma are not
-    return AlterEntry(name, "ALTER TABLE … ALTER COLUMN other than TYPE, COMMENT, DEFAULT, FIRST and AFTER")
+    elif (change := _declared_anew(cursor, path)) is not None:
+        return AlterTable(name, change=change)
+    said = cursor.between(begin, len(cursor.words)) if begin < len(cursor.words) else ""
+    return AlterEntry(name, f"ALTER TABLE … ALTER COLUMN {said}".rstrip())
 
 
-def _moves(cursor: Cursor, column: str) -> dict[str, str | None]:
+def _declared_anew(cursor: Cursor, path: tuple[str, ...]) -> DeclaredColumn | None:
+    """What CHANGE COLUMN says of a column that keeps its name; None for what it does not say."""
+    if cursor.done or cursor.peek() in _OF_COLUMNS or cursor.identifier().lower() != path[-1].lower():
+        return None
+    column = declared_column(cursor, path)
+    return None if cursor.peek() == "," or column.required or column.default is not None else column
+
+
+def _moves(cursor: Cursor, column: str) -> dict[str, ColumnPlace]:
     """FIRST | AFTER name, of one column and of others that follow after commas."""
-    found: dict[str, str | None] = {}
+    found: dict[str, ColumnPlace] = {}
     while True:
         if column in found:
             cursor.fail()
-        if cursor.accept("FIRST"):
-            found[column] = None
-        else:
-            cursor.expect("AFTER")
-            found[column] = cursor.identifier()
+        found[column] = column_place(cursor)
         if not cursor.accept(","):
             cursor.finish()
             return found
         column = ".".join(cursor.dotted())
+
+
+_OF_COLUMNS = ("SET", "DROP", ",")
+"""What may follow a column's name in Spark beside what is read, other than the name itself."""
 
 
 def _columns_word(cursor: Cursor) -> None:

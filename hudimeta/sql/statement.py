@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hudimeta.redaction import redacted
+from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 
 __all__ = [
     "AlterEntry",
@@ -216,21 +217,25 @@ class AlterTable:
     """ALTER TABLE that changes columns.
 
     Attributes:
-        add: Text of the new columns.
+        add: The new columns.
         rename: Old and new name.
         drop: Names.
         retype: A name and the text of its new type.
-        move: Columns, each with the one that it shall follow, None for the first place.
+        change: A column as it shall be, but for its name.
+        move: Columns, each with the place that it shall have.
+        nullable: A name, for DROP NOT NULL.
         default: A name and the expression of its default value, None for none.
         lenient: DROP COLUMNS IF EXISTS.
     """
 
     name: TableName
-    add: str | None = None
+    add: tuple[DeclaredColumn, ...] = ()
     rename: tuple[str, str] | None = None
     drop: tuple[str, ...] = ()
     retype: tuple[str, str] | None = None
-    move: Mapping[str, str | None] = field(default_factory=dict)
+    change: DeclaredColumn | None = None
+    move: Mapping[str, ColumnPlace] = field(default_factory=dict)
+    nullable: str | None = None
     default: tuple[str, str | None] | None = None
     lenient: bool = False
 

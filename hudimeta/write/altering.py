@@ -33,21 +33,22 @@ __all__ = ["alter", "alteration", "set_defaults"]
 
 def alteration(
     add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field],
-    rename: Mapping[str, str],
+    rename: Mapping[str, str] | None,
     drop: str | Sequence[str],
-    retype: Mapping[str, pa.DataType],
-    move: Mapping[str, str | None],
+    retype: Mapping[str, pa.DataType] | None,
+    nullable: str | Sequence[str],
+    move: Mapping[str, str | None] | None,
 ) -> Alteration:
     """The change that the arguments of `Table.alter` ask for. Raises ConfigError when it is none."""
     odd = next((name for name in (add if isinstance(add, Mapping) else ()) if not is_text(name)), None)
     if odd is not None:
         raise ConfigError("alter", odd, "names without halves of surrogate pairs")
     fields = [pa.field(name, kind) for name, kind in add.items()] if isinstance(add, Mapping) else list(add)
-    names = (drop,) if isinstance(drop, str) else tuple(drop)
-    moves = {name: after or "" for name, after in move.items()}
-    change = Alteration(names, dict(rename), dict(retype), tuple(fields), moves)
+    names, loosened = ((given,) if isinstance(given, str) else tuple(given) for given in (drop, nullable))
+    moves = {name: after or "" for name, after in (move or {}).items()}
+    change = Alteration(names, dict(rename or {}), dict(retype or {}), loosened, tuple(fields), moves)
     if change == Alteration():
-        raise ConfigError("alter", "nothing", "columns to add, rename, drop, retype or move")
+        raise ConfigError("alter", "nothing", "columns to add, rename, drop, retype, allow nothing in, or move")
     return change
 
 

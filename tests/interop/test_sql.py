@@ -170,6 +170,7 @@ _OF_OURS = ("column_stats", "partition_stats")
 
 
 @pytest.mark.filterwarnings("ignore:a Hudi table has strings of any length")
+@pytest.mark.filterwarnings("ignore:new_col may be null")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("section", LISTED)
 def test_hudi_does_with_the_statements_of_the_page_what_it_says(attached: SparkSession, hudi: ApacheHudi, section: str) -> None:

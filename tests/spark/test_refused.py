@@ -134,7 +134,7 @@ CATALOG_ALONE = {
     "alter table {t} set tblproperties (primaryKey = 'x', harmless = 1)": "as the table at",
     "alter table {t} unset tblproperties (PrimaryKey)": "What a table was created with stays",
     "alter table {t} set tblproperties ('hoodie.keep.max.comits' = 5)": "hoodie.keep.max.commits",
-    "alter table {t} alter column x drop not null": "ALTER COLUMN … TYPE",
+    "alter table {t} alter column x set not null": "only CREATE TABLE declares NOT NULL",
     "alter table {t} cluster by (id)": "sort.columns",
     "alter table {t} add partition (part = 'p1')": "Say IF NOT EXISTS",
     "alter table {t} add partition (id = 1)": "partition columns: part",

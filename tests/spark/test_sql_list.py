@@ -41,6 +41,7 @@ SAID_BY_CONNECT = {"CANNOT_SAFELY_CAST": "INVALID_COLUMN_OR_FIELD_DATA_TYPE"}
 
 
 @pytest.mark.filterwarnings("ignore:a Hudi table has strings of any length")
+@pytest.mark.filterwarnings("ignore:new_col may be null")
 @pytest.mark.rotation(len(SECTIONS))
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_statement_of_the_page_has_the_outcome_that_it_says(database: SparkSession, section: str) -> None:

@@ -183,27 +183,6 @@ def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Nam
     assert not place.exists()
 
 
-def test_columns_are_altered_in_the_table_and_in_the_catalog(attached: SparkSession, name: Name) -> None:
-    t = name()
-    attached.sql(f"create table {t} (id int, label string, v int) using hudimeta tblproperties (primaryKey = 'id')")
-    attached.sql(f"insert into {t} values (1, 'a', 1)")
-    attached.sql(f"alter table {t} add columns (extra double comment 'more', tags array<int>)")
-    attached.sql(f"insert into {t} values (2, 'b', 2, 2.5, array(1))")
-    assert rows(attached, t) == [(1, "a", 1, None, None), (2, "b", 2, 2.5, [1])]
-    attached.sql(f"alter table {t} rename column v to w")
-    attached.sql(f"alter table {t} drop column extra")
-    assert rows(attached, t, "id, w") == [(1, 1), (2, 2)]
-    assert table_of(attached, t).schema.names[5:] == ["id", "label", "w", "tags"]
-    attached.sql(f"alter table {t} add columns (note string)")
-    attached.sql(f"alter table {t} drop columns (label)")
-    attached.sql(f"insert into {t} values (3, 3, null, 'n')")
-    assert attached.table(t).columns == ["id", "w", "tags", "note"]
-    assert len(rows(attached, t)) == 3
-    says = refusal(lambda: attached.sql(f"alter table {t} drop column id"))
-    assert "id" in says
-    assert attached.table(t).columns == ["id", "w", "tags", "note"], "neither was changed"
-    attached.sql(f"comment on table {t} is 'a comment'")
-    attached.sql(f"alter table {t} set tblproperties ('a' = 'b')")
 
 
 @pytest.mark.rotation(2)

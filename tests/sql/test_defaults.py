@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudimeta.sql import AlterTable, parse, with_defaults, without_defaults
+from hudimeta.sql import AlterTable, ColumnPlace, parse, with_defaults, without_defaults
 
 DECLARED = {
     "id INT, n INT DEFAULT 3": ("id INT, n INT", {"n": "3"}),
@@ -55,4 +55,4 @@ def test_columns_get_defaults_and_places() -> None:
 
     assert altered("n SET DEFAULT 3 + 4").default == ("n", "3 + 4")
     assert altered("n DROP DEFAULT").default == ("n", None)
-    assert altered("s.a FIRST, `b` AFTER c").move == {"s.a": None, "b": "c"}
+    assert altered("s.a FIRST, `b` AFTER c").move == {"s.a": ColumnPlace(None), "b": ColumnPlace("c")}

@@ -12,8 +12,10 @@ from hudimeta.sql import (
     AlterEntry,
     AlterTable,
     Analyze,
+    ColumnPlace,
     CreateLike,
     CreateTable,
+    DeclaredColumn,
     Delete,
     DropTable,
     Explain,
@@ -146,10 +148,59 @@ def test_queries_stand_before_every_statement_that_changes_rows(statement: str) 
         assert found == replace(plain, queries=QUERIES)
 
 
-def test_alter_and_drop() -> None:
-    assert parse("alter table t add columns (a int comment 'x, y', b string)") == AlterTable(
-        name("t"), add="a int comment 'x, y', b string"
+@pytest.mark.parametrize(
+    ("declared", "column"),
+    [
+        ("n int not null comment 'add' AFTER c", DeclaredColumn(("n",), "int", True, None, "add", ColumnPlace("c"))),
+        (
+            "s.n struct<a: int comment 'x', b: decimal(3, 1)> first",
+            DeclaredColumn(("s", "n"), "struct<a: int comment 'x', b: decimal(3, 1)>", place=ColumnPlace(None)),
+        ),
+        ("m.value.n map<string, array<int>>", DeclaredColumn(("m", "value", "n"), "map<string, array<int>>")),
+        ("n int default concat('a', 'b') comment 'c'", DeclaredColumn(("n",), "int", False, "concat('a', 'b')", "c")),
+        ("`n o` string collate utf8_lcase", DeclaredColumn(("n o",), "string collate utf8_lcase")),
+    ],
+)
+def test_added_columns(declared: str, column: DeclaredColumn) -> None:
+    assert parse(f"ALTER TABLE t ADD COLUMNS ({declared}, last date)") == AlterTable(
+        name("t"), add=(column, DeclaredColumn(("last",), "date"))
     )
+    assert parse(f"ALTER TABLE t ADD COLUMN {declared}") == AlterTable(name("t"), add=(column,))
+
+
+@pytest.mark.parametrize(
+    "declared", ["", "n", "n int first first", "n int comment 'a' 'b'", "n int,", "n int somewhere else after"]
+)
+def test_added_columns_that_are_not_read_are_nothing_for_the_catalog_alone(declared: str) -> None:
+    found = parse(f"ALTER TABLE t ADD COLUMNS ({declared})")
+    assert isinstance(found, AlterEntry | AlterTable)
+    assert declared == "n int somewhere else after" or isinstance(found, AlterEntry)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("change column a a bigint", AlterTable(name("t"), change=DeclaredColumn(("a",), "bigint"))),
+        (
+            "change s.a A bigint comment 'c' after b",
+            AlterTable(name("t"), change=DeclaredColumn(("s", "a"), "bigint", comment="c", place=ColumnPlace("b"))),
+        ),
+        ("change column a b bigint", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN b bigint")),
+        ("alter column a drop not null", AlterTable(name("t"), nullable="a")),
+        ("alter column a set not null", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN set not null")),
+        (
+            "alter column a comment 'x', b comment 'y'",
+            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN comment 'x', b comment 'y'"),
+        ),
+    ],
+)
+def test_changed_columns(change: str, found: object) -> None:
+    assert parse(f"ALTER TABLE t {change}") == found
+
+
+def test_alter_and_drop() -> None:
+    columns = DeclaredColumn(("a",), "int", comment="x, y"), DeclaredColumn(("b",), "string")
+    assert parse("alter table t add columns (a int comment 'x, y', b string)") == AlterTable(name("t"), add=columns)
     assert parse("alter table t rename column a to b") == AlterTable(name("t"), rename=("a", "b"))
     assert parse("alter table t drop columns (a, `b c`)") == AlterTable(name("t"), drop=("a", "b c"))
     assert parse("drop table if exists t purge") == DropTable(name("t"), True, True)
@@ -283,7 +334,7 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ("msck repair table db.t sync partitions", Partitions(name("db", "t"), PartitionVerb.ADD, ())),
         ("repair table t", Partitions(name("t"), PartitionVerb.ADD, ())),
         ("alter table t default collation unicode", AlterEntry(name("t"), "ALTER TABLE … DEFAULT COLLATION")),
-        ("alter table t alter column a first", AlterTable(name("t"), move={"a": None})),
+        ("alter table t alter column a first", AlterTable(name("t"), move={"a": ColumnPlace(None)})),
         ("truncate table t partition (p = 1)", Partitions(name("t"), PartitionVerb.TRUNCATE, ((("p", "1"),),))),
         ("OPTIMIZE db.t WHERE p > 1 ZORDER BY (a, b)", Optimize(name("db", "t"), "p > 1", ("a", "b"))),
         ("optimize t", Optimize(name("t"))),

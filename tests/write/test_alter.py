@@ -158,6 +158,47 @@ def test_an_index_of_a_renamed_column_knows_the_rows_of_older_files(tmp_path: Pa
     check_all(open_storage(str(tmp_path / "t")))
 
 
+@BOTH
+def test_columns_change_inside_of_maps_and_lists(tmp_path: Path, kind: str) -> None:
+    item = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    schema = pa.schema([("id", pa.string()), ("by_name", pa.map_(pa.string(), item)), ("all", pa.list_(item))])
+    table = Table.create(tmp_path / "t", schema, key="id", type=kind)
+    one = {"a": 1, "b": "x"}
+    table.insert(pa.Table.from_pylist([{"id": "k0", "by_name": [("n", one)], "all": [one, None]}], schema=schema))
+    table.alter(
+        rename={"all.element.b": "c"},
+        retype={"by_name.value.a": pa.int64()},
+        add={"by_name.value.z": pa.int32()},
+        drop="all.element.a",
+        move={"by_name.value.z": None},
+    )
+    new = pa.schema([f for f in table.schema if f.name not in META_COLUMNS])
+    assert new.field("by_name").type.item_type.names == ["z", "a", "b"]
+    assert new.field("by_name").type.item_type.field("a").type == pa.int64()
+    table.upsert(
+        pa.Table.from_pylist([{"id": "k1", "by_name": [("m", {"z": 1, "a": 1 << 40})], "all": [{"c": "y"}]}], schema=new)
+    )
+    assert contents(table) == [
+        {"id": "k0", "by_name": [("n", {"z": None, **one})], "all": [{"c": "x"}, None]},
+        {"id": "k1", "by_name": [("m", {"z": 1, "a": 1 << 40, "b": None})], "all": [{"c": "y"}]},
+    ]
+
+
+@BOTH
+def test_columns_may_be_null_from_now_on(tmp_path: Path, kind: str) -> None:
+    schema = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32(), nullable=False)])
+    table = Table.create(tmp_path / "t", schema, key="id", type=kind)
+    table.insert(pa.table({"id": ["k0"], "n": pa.array([1], pa.int32())}, schema=schema))
+    nothing = pa.table({"id": ["k1"], "n": pa.array([None], pa.int32())})
+    with pytest.raises(HudiError):
+        table.upsert(nothing)
+    table.alter(nullable="n")
+    table.upsert(nothing)
+    assert contents(table) == [{"id": "k0", "n": 1}, {"id": "k1", "n": None}]
+    stored = table.snapshot().file_schema
+    assert [stored.field(name).nullable for name in ("id", "n")] == [False, True]
+
+
 def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t", "COPY_ON_WRITE")
     changes: list[tuple[dict[str, Any], type[HudiError]]] = [
@@ -174,6 +215,11 @@ def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Pat
         ({"retype": {"fare": pa.int32()}}, UnsupportedEvolution),
         ({"retype": {"deep": pa.string()}}, UnsupportedEvolution),
         ({"drop": "_hoodie_record_key"}, ConfigError),
+        ({"nullable": "nosuch"}, ConfigError),
+        ({"drop": "many.element"}, ConfigError),
+        ({"rename": {"many.element": "one"}}, ConfigError),
+        ({"add": {"many.one": pa.int32()}}, ConfigError),
+        ({"add": {"many.element.one": pa.int32()}}, ConfigError),
         ({"drop": "note", "add": {"note": pa.int32()}}, UnsupportedEvolution),
     ]
     for change, error in changes:

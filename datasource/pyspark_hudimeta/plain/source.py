@@ -89,7 +89,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         kept = kept_options(self.options)
         table = Table(target.location, kept)
         refuse_contradictions(table.properties, stated, target.location, table.schema.names)
-        columns = shown_columns(table.schema.names, kept)
+        columns = shown_columns(table.schema.names, kept, table.properties.partition_fields)
         defaults = column_defaults(table.properties)
         return registered_schema(spark_schema(table.scan(columns=columns).schema), target.location, kept, defaults)
 
@@ -171,10 +171,16 @@ def _listed(target: Target) -> pa.Table | None:
     return decode_slices(text)
 
 
-def shown_columns(names: Sequence[str], options: Mapping[str, str]) -> list[str] | None:
+def shown_columns(names: Sequence[str], options: Mapping[str, str], last: Sequence[str]) -> list[str] | None:
     """What a registered table shows of the table's columns; None where the option `hudimeta.columns` says it.
 
-    Spark refuses an INSERT without a list of columns that does not give all of them, so the meta columns are hidden.
+    Spark refuses an INSERT without a list of columns that does not give all of them, so the meta columns are hidden. Partition
+    columns come last, as Apache Hudi registers a table: such an INSERT goes by the places of columns.
+
+    Args:
+        names: Of the table's columns.
+        options: Given when it is registered.
+        last: The partition columns.
     """
     from hudimeta.config import OPTIONS
     from hudimeta.config.options import COLUMNS, META_COLUMNS_SHOWN
@@ -182,4 +188,5 @@ def shown_columns(names: Sequence[str], options: Mapping[str, str]) -> list[str]
     given = OPTIONS.read(options)
     if given.is_set(COLUMNS):
         return None
-    return [name for name in names if given.get(META_COLUMNS_SHOWN) or name not in META_COLUMNS]
+    shown = [name for name in names if given.get(META_COLUMNS_SHOWN) or name not in META_COLUMNS]
+    return [*(name for name in shown if name not in last), *(name for name in last if name in shown)]

@@ -1,4 +1,4 @@
-"""CREATE TABLE, ALTER TABLE and DROP TABLE: the table's own files first, the catalog's entry next."""
+"""CREATE TABLE and DROP TABLE: the table's own files first, the catalog's entry next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
-from hudimeta.sql import AlterTable, CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
+from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
@@ -27,22 +27,15 @@ from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
-from pyspark_hudimeta.sql.column_defaults import (
-    checked_default,
-    checked_defaults,
-    defaults_of,
-    keep_defaults,
-    keep_defaults_at,
-    let_spark_alter,
-)
+from pyspark_hudimeta.sql.column_defaults import checked_defaults, keep_defaults_at
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
-from pyspark_hudimeta.sql.registering import comment_columns, enter, keep_comment, register, renamed
+from pyspark_hudimeta.sql.registering import comment_columns, register, renamed
 from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["alter", "create", "create_like", "drop", "replaced"]
+__all__ = ["create", "create_like", "declared_fields", "drop", "replaced"]
 
 
 def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
@@ -206,7 +199,7 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
     else:
         listed = ", ".join(text for text in (statement.columns, statement.partition_columns) if text)
         listed, stated = without_defaults(listed)
-        found = _declared(listed)
+        found = declared_fields(listed)
         defaults = checked_defaults(session, found, stated)
     for column in found:
         odd = sorted(set(column.metadata or {}) - {"comment"})
@@ -220,7 +213,12 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
     return StructType([c for c in found if c.name not in last] + [by_name[name] for name in last]), defaults
 
 
-def _declared(text: str) -> StructType:
+def declared_fields(text: str) -> StructType:
+    """The columns of a list of declarations, char and varchar as strings.
+
+    Raises:
+        UnsupportedFeature: What Spark's types do not know.
+    """
     try:
         return _without_lengths(StructType.fromDDL(text))
     except ParseException as error:
@@ -323,76 +321,6 @@ def _register(session: SqlSession, statement: CreateTable, entered: TableName, l
         raise UnsupportedFeature(
             f"a table at {location}, which this client reaches and Spark's server does not", hint
         ) from error
-
-
-def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -> DataFrame:
-    """Change the columns of the table, and then those of its entry.
-
-    Raises:
-        HudiError: What cannot be done; neither was changed.
-    """
-    table = opened(session, entry).table
-    if statement.default is not None:
-        return _set_default(session, entry, *statement.default, text)
-    if statement.move:
-        table.alter(move={_spelt(entry, name): after and _spelt(entry, name, after) for name, after in statement.move.items()})
-    elif statement.add is not None:
-        listed, defaults = without_defaults(statement.add)
-        if defaults:
-            hint = "Rows that are there would need it: ADD COLUMNS, UPDATE the rows, then ALTER COLUMN … SET DEFAULT."
-            raise UnsupportedFeature("ADD COLUMNS with DEFAULT", hint)
-        table.alter(add=written_schema(_declared(listed)))
-    elif statement.rename is not None:
-        old, new = statement.rename
-        table.alter(rename={_spelt(entry, old): new})
-    elif statement.retype is not None:
-        column, kind = statement.retype
-        table.alter(retype={_spelt(entry, column): written_schema(_declared(f"c {kind}")).field(0).type})
-    else:
-        there = {name.lower() for name in entry.columns.names}
-        names = [n for n in statement.drop if not statement.lenient or "." in n or n.lower() in there]
-        if not names:
-            return session.nothing()
-        table.alter(drop=[_spelt(entry, name) for name in names])
-    with let_spark_alter(session, entry):
-        session.plain(text)
-    if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
-        session.plain(f"DROP TABLE {entry.name.sql}")
-        enter(session.plain, entry.name, replace(entry, declared=StructType()), entry.options)
-    else:
-        keep_comment(session.plain, entry)
-    return session.nothing()
-
-
-def _spelt(entry: Entry, path: str, beside: str | None = None) -> str:
-    """A column by its own spelling.
-
-    Args:
-        entry: Of the table.
-        path: The column's dotted name.
-        beside: Another column of the same level, to be spelt.
-    """
-    column, *inside = path.split(".")
-    if beside is not None:
-        return beside if inside else column_of(entry.columns, beside)
-    return ".".join((column_of(entry.columns, column), *inside))
-
-
-def _set_default(session: SqlSession, entry: Entry, name: str, value: str | None, text: str) -> DataFrame:
-    """The table first, then its entry, which may refuse; the table is then as it was."""
-    column = column_of(entry.columns, name)
-    if value is not None:
-        checked_default(session, entry.columns[column], value)
-    before = defaults_of(entry, opened(session, entry)).get(column)
-    keep_defaults(session, entry, {column: value})
-    try:
-        with let_spark_alter(session, entry):
-            session.plain(text)
-    except BaseException:
-        keep_defaults(session, entry, {column: before})
-        raise
-    keep_comment(session.plain, entry)
-    return session.nothing()
 
 
 def drop(session: SqlSession, entry: Entry, statement: DropTable) -> DataFrame:

@@ -31,6 +31,8 @@ _PROPERTIES = "What a table was created with stays."
 _PARTITIONS = "Partitions come with their rows and go with them: INSERT INTO, ALTER TABLE … DROP PARTITION."
 _HINTS = {
     "REPLACE COLUMNS": _COLUMNS,
+    "ADD COLUMNS": "Give each column as name and type, then NOT NULL, COMMENT, and FIRST or AFTER another column, as you like.",
+    "SET NOT NULL": "Rows that are there may have no value: only CREATE TABLE declares NOT NULL.",
     "ALTER COLUMN": _COLUMNS,
     "CONSTRAINT": _COLUMNS,
     "SET LOCATION": "DROP TABLE keeps the files of a table with LOCATION; CREATE TABLE … LOCATION registers another folder.",
@@ -57,7 +59,8 @@ def alter_entry(session: SqlSession, entry: Entry, statement: AlterEntry, text: 
     """
     if statement.new_name is not None:
         return _renamed(session, entry, statement, text)
-    hint = next((hint for words, hint in _HINTS.items() if words in statement.what), "Spark would change its catalog alone.")
+    said = statement.what.upper()
+    hint = next((hint for words, hint in _HINTS.items() if words in said), "Spark would change its catalog alone.")
     raise UnsupportedFeature(f"{statement.what} for a hudimeta table", hint)
 
 

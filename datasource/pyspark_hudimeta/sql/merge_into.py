@@ -17,7 +17,8 @@ from hudimeta.sql import MergeAction, MergeRows, name_of, quoted
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS
 from pyspark_hudimeta.sql.assignments import Path, whole_columns
-from pyspark_hudimeta.sql.changes import ACTIONS, CLAUSE, JOINS, Change, key_changed, widened
+from pyspark_hudimeta.sql.change import Change, key_changed
+from pyspark_hudimeta.sql.changes import ACTIONS, CLAUSE, JOINS, widened
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hudimeta.metadata import record_index
 from hudimeta.sql import quoted
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
-from pyspark_hudimeta.sql.changes import Change
+from pyspark_hudimeta.sql.change import Change
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:

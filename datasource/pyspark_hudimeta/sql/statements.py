@@ -45,10 +45,11 @@ from hudimeta.sql import (
     texts_of,
     without_database,
 )
+from pyspark_hudimeta.sql.altering import alter
 from pyspark_hudimeta.sql.answers import answer, listed_tables, lists_tables
 from pyspark_hudimeta.sql.calling import call
 from pyspark_hudimeta.sql.changes import delete, merge, update
-from pyspark_hudimeta.sql.definition import alter, create, create_like, drop
+from pyspark_hudimeta.sql.definition import create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.executing import execute, text_of
 from pyspark_hudimeta.sql.explanation import explain, explain_query, reads_rows

@@ -1,0 +1,198 @@
+"""ALTER TABLE of columns: the table first, the catalog's entry next.
+
+Apache Hudi shows partition columns after all others, and puts new columns before them; so does this, in the table and in its
+entry, since an INSERT without names goes by these places.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from hudimeta.config import HudiWarning
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, quoted
+from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
+from pyspark_hudimeta.sql.definition import declared_fields
+from pyspark_hudimeta.sql.described import declared_type
+from pyspark_hudimeta.sql.registering import enter, keep_comment
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pyspark_hudimeta.hudi_table import HudiTable
+
+__all__ = ["alter"]
+
+
+def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str = "") -> DataFrame:
+    """Change the columns of the table, and then those of its entry.
+
+    Args:
+        session: Where it is run.
+        entry: Of the table in the catalog.
+        statement: What is run.
+        text: Of the statement; ADD COLUMNS needs none.
+
+    Raises:
+        HudiError: What cannot be done; neither was changed.
+    """
+    table = opened(session, entry)
+    if statement.default is not None:
+        return _set_default(session, entry, *statement.default, text)
+    if statement.add:
+        added = _placed(entry, table, statement.add)
+        text = f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({', '.join(map(_declaration, added))})"
+        changes = _additions(entry, added)
+    else:
+        changes = _changes(entry, statement)
+    if changes:
+        table.alter(**changes)
+    elif statement.drop:
+        return session.nothing()
+    with let_spark_alter(session, entry):
+        session.plain(text)
+    if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
+        session.plain(f"DROP TABLE {entry.name.sql}")
+        enter(session.plain, entry.name, replace(entry, declared=StructType()), entry.options)
+    else:
+        keep_comment(session.plain, entry)
+    return session.nothing()
+
+
+def _changes(entry: Entry, statement: AlterTable) -> dict[str, Any]:
+    """The arguments of `HudiTable.alter` for what is done to columns that are there; none where only the entry changes."""
+    if statement.rename is not None:
+        old, new = statement.rename
+        return {"rename": {_spelt(entry, old): new}}
+    if statement.retype is not None:
+        column, kind = statement.retype
+        return {"retype": {_spelt(entry, column): _arrow_type(kind)}}
+    if statement.nullable is not None:
+        return {"nullable": _spelt(entry, statement.nullable)}
+    if statement.change is not None:
+        return _changed(entry, statement.change)
+    if statement.move:
+        return {"move": {_spelt(entry, name): _neighbour(entry, name, place) for name, place in statement.move.items()}}
+    there = {name.lower() for name in entry.columns.names}
+    names = [name for name in statement.drop if not statement.lenient or "." in name or name.lower() in there]
+    return {"drop": [_spelt(entry, name) for name in names]} if names else {}
+
+
+def _changed(entry: Entry, column: DeclaredColumn) -> dict[str, Any]:
+    """What CHANGE COLUMN changes: the type where it is another one, and the place where one is given."""
+    name = ".".join(column.path)
+    spelt = _spelt(entry, name)
+    found: dict[str, Any] = {}
+    kind: Any = entry.columns
+    for part in spelt.split("."):
+        kind = kind[part].dataType if isinstance(kind, StructType) and part in kind.names else None
+    if kind != _type(column.kind):
+        found["retype"] = {spelt: _arrow_type(column.kind)}
+    if column.place is not None:
+        found["move"] = {spelt: _neighbour(entry, name, column.place)}
+    return found
+
+
+def _additions(entry: Entry, added: list[DeclaredColumn]) -> dict[str, Any]:
+    fields = [pa.field(_spelt(entry, ".".join(column.path), new=True), _arrow_type(column.kind)) for column in added]
+    moves = {
+        field.name: _neighbour(entry, field.name, column.place)
+        for field, column in zip(fields, added, strict=True)
+        if column.place is not None
+    }
+    return {"add": pa.schema(fields), **({"move": moves} if moves else {})}
+
+
+def _placed(entry: Entry, table: HudiTable, added: tuple[DeclaredColumn, ...]) -> list[DeclaredColumn]:
+    """New columns with their places: after the last column that is none of the partition, where nothing is said."""
+    defaults = [column for column in added if column.default is not None]
+    if defaults:
+        hint = "Rows that are there would need it: ADD COLUMNS, UPDATE the rows, then ALTER COLUMN … SET DEFAULT."
+        raise UnsupportedFeature("ADD COLUMNS with DEFAULT", hint)
+    required = [".".join(column.path) for column in added if column.required]
+    if required:
+        said = f"{', '.join(required)} may be null: NOT NULL of ADD COLUMNS would not be true of the rows that are there"
+        warnings.warn(said, HudiWarning, 2)
+    last = _last_before_partitions(entry, table)
+    found = []
+    for column in added:
+        if len(column.path) == 1 and column.place is None and last is not None:
+            column = replace(column, place=last)
+            last = ColumnPlace(column.path[0])
+        found.append(column)
+    return found
+
+
+def _last_before_partitions(entry: Entry, table: HudiTable) -> ColumnPlace | None:
+    """Where new columns go; None for the end."""
+    names, fields = list(entry.columns.names), table.properties.partition_fields
+    others = len(names)
+    while others and names[others - 1] in fields:
+        others -= 1
+    if others == len(names):
+        return None
+    return ColumnPlace(names[others - 1] if others else None)
+
+
+def _declaration(column: DeclaredColumn) -> str:
+    """A new column as Spark adds it to the entry."""
+    words = [".".join(map(quoted, column.path)), declared_type(_type(column.kind))]
+    words += [f"COMMENT {literal(column.comment)}"] if column.comment is not None else []
+    if column.place is not None:
+        words.append("FIRST" if column.place.after is None else f"AFTER {quoted(column.place.after)}")
+    return " ".join(words)
+
+
+def _type(text: str) -> Any:
+    return declared_fields(f"c {text}")[0].dataType
+
+
+def _arrow_type(text: str) -> pa.DataType:
+    return written_schema(declared_fields(f"c {text}")).field(0).type
+
+
+def _spelt(entry: Entry, path: str, *, new: bool = False) -> str:
+    """A column by its own spelling.
+
+    Args:
+        entry: Of the table.
+        path: The column's dotted name.
+        new: It is not there yet, only what it is inside of.
+    """
+    column, *inside = path.split(".")
+    if new and not inside:
+        return path
+    return ".".join((column_of(entry.columns, column), *inside))
+
+
+def _neighbour(entry: Entry, path: str, place: ColumnPlace) -> str | None:
+    """The column that one shall follow, by its own spelling."""
+    if place.after is None or "." in path:
+        return place.after
+    there: dict[str, str] = {name.lower(): name for name in entry.columns.names}
+    return there.get(place.after.lower(), place.after)
+
+
+def _set_default(session: SqlSession, entry: Entry, name: str, value: str | None, text: str) -> DataFrame:
+    """The table first, then its entry, which may refuse; the table is then as it was."""
+    column = column_of(entry.columns, name)
+    if value is not None:
+        checked_default(session, entry.columns[column], value)
+    before = defaults_of(entry, opened(session, entry)).get(column)
+    keep_defaults(session, entry, {column: value})
+    try:
+        with let_spark_alter(session, entry):
+            session.plain(text)
+    except BaseException:
+        keep_defaults(session, entry, {column: before})
+        raise
+    keep_comment(session.plain, entry)
+    return session.nothing()

@@ -1,0 +1,165 @@
+"""Rows of a table that a statement changes, as a DataFrame of changes: Spark computes it in the statement's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudimeta.config import OPTIONS
+from hudimeta.config.options import AS_OF, COLUMNS
+from hudimeta.errors import ConfigError
+from hudimeta.sql import is_default, quoted
+from hudimeta.types import Operation
+from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, RowAction
+from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.routed.assignment import assigned
+from pyspark_hudimeta.routed.write import compute_frame
+from pyspark_hudimeta.sql.assignments import Path, set_path, whole_columns
+from pyspark_hudimeta.sql.column_defaults import defaults_of
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
+
+if TYPE_CHECKING:
+    from hudimeta.commit.report import CommitReport
+    from hudimeta.sql import Assignments
+
+__all__ = ["Change", "key_changed"]
+
+_NUMBER = count()
+_SEQNO = "_hoodie_commit_seqno"
+
+
+class Change:
+    """Rows of one table, under the name that a statement's expressions give it."""
+
+    def __init__(
+        self, session: SqlSession, entry: Entry, alias: str | None, added: StructType | None = None, queries: str = ""
+    ) -> None:
+        self.session, self.entry, self._queries = session, entry, queries
+        self._added = added or StructType()
+        """Columns that the table shall get."""
+        self.alias = alias or entry.name.table
+        self.options = {**session.settings, **entry.options}
+        self.stack = ExitStack()
+        table = opened(session, entry)
+        properties = table.properties
+        self.defaults = defaults_of(entry, table)
+        """In SQL, by column."""
+        named = (*properties.record_keys, *properties.partition_fields)
+        self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
+
+    def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> CommitReport:
+        """Write the changes that `make` finds for a moment and columns."""
+        with self.stack:
+            return compute_frame(self.session.spark, self.entry.location, OPTIONS.read(self.options), operation, make)
+
+    def rows(self, moment: str | None) -> DataFrame:
+        """The table at a moment, with meta columns."""
+        options = {key: value for key, value in self.options.items() if key not in (AS_OF.key, COLUMNS.key)}
+        if moment is not None:
+            options[AS_OF.key] = moment
+        rows = self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location)
+        return rows.withColumns({c.name: lit(None).cast(c.dataType) for c in self._added}) if self._added else rows
+
+    def named(self, frame: DataFrame) -> str:
+        """A DataFrame as a temporary view of a name that nobody else has, while the statement runs."""
+        name = f"_hudimeta_change_{next(_NUMBER)}"
+        frame.createOrReplaceTempView(name)
+        self.stack.callback(self.session.spark.catalog.dropTempView, name)
+        return name
+
+    def found(
+        self, moment: str | None, schema: pa.Schema, action: RowAction, values: Mapping[str, str], where: str | None
+    ) -> DataFrame:
+        """Changes of the rows at a moment that a condition is true of."""
+        condition = f" WHERE {where}" if where is not None else ""
+        rows = f"FROM {self.named(self.rows(moment))} AS {quoted(self.alias)}{condition}"
+        # Rows of one key that were updated together have one sequence number, and each is changed once all the same.
+        told_apart = f"concat({self.own(_SEQNO)}, '/', monotonically_increasing_id())"
+        return self.changes(f"SELECT {self.shown(schema, values, told_apart)} {rows}", action, schema)
+
+    def own(self, name: str) -> str:
+        """A column of the table, in SQL."""
+        return f"{quoted(self.alias)}.{quoted(name)}"
+
+    def shown(self, schema: pa.Schema, values: Mapping[str, str], row: str | None = None) -> str:
+        """What is selected of rows of the table: what says which row it is, and the columns with their new values.
+
+        Args:
+            schema: Of the table.
+            values: New values by column, in SQL.
+            row: What tells rows of one key apart, in SQL; None for their sequence numbers.
+        """
+        names = {_SEQNO: row or self.own(_SEQNO)}
+        carried = [f"{names.get(name, self.own(name))} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
+        return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
+
+    def set_path(self, parts: Path, taken: Collection[Path], *, inserting: bool = False) -> Path:
+        """What an assignment names. Raises ConfigError for what is not there, comes twice, or is a field in an INSERT."""
+        path = set_path(self.entry.columns, self.alias, parts, taken)
+        if inserting and len(path) > 1:
+            raise ConfigError("INSERT", ".".join(parts), "whole columns", "Give the struct as a whole, with named_struct.")
+        return path
+
+    def values(self, assignments: Assignments, *, keys_may_change: bool, inserting: bool = False) -> dict[str, str]:
+        """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""
+        stated: dict[Path, str] = {}
+        for parts, value in assignments:
+            path = self.set_path(parts, stated, inserting=inserting)
+            if is_default(value):
+                value = self.defaults.get(path[0], "null") if len(path) == 1 else "null"
+            stated[path] = f"({value})"
+        found = whole_columns(self.entry.columns, stated, self.own, _field, _struct)
+        for column in found if not inserting else ():
+            if column in self.fixed and not keys_may_change:
+                hint = "Delete the row and insert it anew: its key and its partition say which row it is."
+                raise ConfigError("SET", column, "a column that is neither part of the key nor of the partition", hint)
+            if column in self.fixed:
+                found[column] = f"({self.unchanged(column, found[column])})"
+        return found
+
+    def unchanged(self, column: str, value: str) -> str:
+        """A value that must be what the column has already, in SQL."""
+        own = self.own(column)
+        return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({literal(key_changed(column))}) END"
+
+    def changes(self, query: str, action: RowAction, schema: pa.Schema) -> DataFrame:
+        """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
+        return self.typed(self.query(query), action, schema)
+
+    def query(self, text: str) -> DataFrame:
+        """The rows of a query that may name those of the statement's WITH clause."""
+        return self.session.query(f"{self._queries} {text}")
+
+    def typed(self, rows: DataFrame, action: RowAction, schema: pa.Schema) -> DataFrame:
+        """Rows as changes.
+
+        Args:
+            rows: What says which row each is, and then the columns by their places.
+            action: What becomes of the rows.
+            schema: Of the changes.
+        """
+        kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
+        return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
+
+
+def _field(value: str, name: str) -> str:
+    return f"{value}.{quoted(name)}"
+
+
+def _struct(fields: Sequence[tuple[str, str]]) -> str:
+    return f"named_struct({', '.join(f'{literal(name)}, {value}' for name, value in fields)})"
+
+
+def key_changed(column: str) -> str:
+    """What is said of a MERGE that would change a column of the key or of the partition."""
+    return (
+        f"HUDIMETA_CONFIG: a MERGE would change column {column}, which is part of the key or of the partition. "
+        "Delete the row and insert it anew."
+    )

@@ -1,0 +1,106 @@
+"""SQL in an attached session: ALTER TABLE of columns, in the table and in the catalog's entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark_hudimeta
+import pytest
+
+import hudimeta
+from hudimeta.config import HudiWarning
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from tests.spark.tables import refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBER = count()
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)
+
+
+@pytest.fixture
+def t(attached: SparkSession) -> Iterator[str]:
+    """The name of a table that is dropped after the test, with its files."""
+    name = f"altered_{next(NUMBER)}"
+    yield name
+    attached.sql(f"drop table if exists {name} purge")
+
+
+def rows(spark: SparkSession, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, spark.sql(f"select {columns} from {table}").collect()), key=repr)
+
+
+def folder_of(spark: SparkSession, table: str) -> str:
+    return str(spark.sql(f"describe detail {table}").collect()[0].location)
+
+
+def test_columns_are_altered_in_the_table_and_in_the_catalog(attached: SparkSession, t: str) -> None:
+    attached.sql(f"create table {t} (id int, label string, v int) using hudimeta tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {t} values (1, 'a', 1)")
+    attached.sql(f"alter table {t} add columns (extra double comment 'more', tags array<int>)")
+    attached.sql(f"insert into {t} values (2, 'b', 2, 2.5, array(1))")
+    assert rows(attached, t) == [(1, "a", 1, None, None), (2, "b", 2, 2.5, [1])]
+    attached.sql(f"alter table {t} rename column v to w")
+    attached.sql(f"alter table {t} drop column extra")
+    assert rows(attached, t, "id, w") == [(1, 1), (2, 2)]
+    assert hudimeta.Table(folder_of(attached, t)).schema.names[5:] == ["id", "label", "w", "tags"]
+    attached.sql(f"alter table {t} add columns (note string)")
+    attached.sql(f"alter table {t} drop columns (label)")
+    attached.sql(f"insert into {t} values (3, 3, null, 'n')")
+    assert attached.table(t).columns == ["id", "w", "tags", "note"]
+    assert len(rows(attached, t)) == 3
+    says = refusal(lambda: attached.sql(f"alter table {t} drop column id"))
+    assert "id" in says
+    assert attached.table(t).columns == ["id", "w", "tags", "note"], "neither was changed"
+    attached.sql(f"comment on table {t} is 'a comment'")
+    attached.sql(f"alter table {t} set tblproperties ('a' = 'b')")
+
+
+def test_new_columns_stand_before_those_of_the_partition(attached: SparkSession, t: str, tmp_path: Path) -> None:
+    """As Apache Hudi has them: an INSERT without names goes by the places of columns."""
+    made = attached.createDataFrame([(1, "x", "a")], "id int, p string, v string")
+    options = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.datasource.write.partitionpath.field": "p"}
+    made.write.format("hudimeta").options(**options, **{"hoodie.table.name": t}).save(str(tmp_path / "t"))
+    attached.sql(f"create table {t} using hudimeta location '{tmp_path / 't'}'")
+    attached.sql(f"insert into {t} values (2, 'b', 'y')")
+    attached.sql(f"alter table {t} add columns (w string, n int)")
+    with pytest.warns(HudiWarning, match="NOT NULL of ADD COLUMNS"):
+        attached.sql(f"alter table {t} add column (first int not null comment 'of all' first)")
+    assert attached.table(t).columns == ["first", "id", "v", "w", "n", "p"]
+    attached.sql(f"insert into {t} values (7, 3, 'c', 'new', 5, 'z')")
+    assert rows(attached, t) == [(7, 3, "c", "new", 5, "z"), (None, 1, "a", None, None, "x"), (None, 2, "b", None, None, "y")]
+    assert hudimeta.Table(tmp_path / "t").schema.names[5:] == ["first", "id", "p", "v", "w", "n"]
+    assert {r.partition for r in attached.sql(f"show partitions {t}").collect()} == {"x", "y", "z"}
+    check_all(open_storage(tmp_path / "t"))
+
+
+def test_columns_are_declared_anew(attached: SparkSession, t: str) -> None:
+    attached.sql(
+        f"create table {t} (id int, n int not null, s struct<a: int>) using hudimeta tblproperties (primaryKey = 'id')"
+    )
+    attached.sql(f"insert into {t} select 1, 2, named_struct('a', 3)")
+    before = len(hudimeta.Table(folder_of(attached, t)).timeline.writes)
+    attached.sql(f"alter table {t} change column n N int comment 'how many'")
+    assert len(hudimeta.Table(folder_of(attached, t)).timeline.writes) == before, "a comment is the catalog's alone"
+    attached.sql(f"alter table {t} change column n n bigint after s")
+    attached.sql(f"alter table {t} alter column n drop not null")
+    attached.sql(f"alter table {t} add columns (s.b string after a, s.c int first)")
+    attached.sql(f"insert into {t} select 2, named_struct('c', 1, 'a', 2, 'b', 'x'), null")
+    assert rows(attached, t) == [(1, (None, 3, None), 2), (2, (1, 2, "x"), None)]
+    shown = {row.col_name: row.data_type for row in attached.sql(f"describe {t}").collect()}
+    assert shown == {"id": "int", "s": "struct<c:int,a:int,b:string>", "n": "bigint"}
+    assert "RENAME COLUMN" in refusal(lambda: attached.sql(f"alter table {t} change column n m bigint"))
+    assert "only CREATE TABLE" in refusal(lambda: attached.sql(f"alter table {t} alter column n set not null"))
+    assert "SCHEMA_EVOLUTION" in refusal(lambda: attached.sql(f"alter table {t} change column n n int"))
+    assert attached.table(t).columns == ["id", "s", "n"]
