@@ -48,6 +48,8 @@ def merge(cursor: Cursor) -> MergeStatement:
     clauses = []
     while not cursor.done:
         clauses.append(_clause(cursor))
+    if not clauses:
+        cursor.fail()  # Spark says what is missing
     return MergeStatement(name, alias, source, source_alias, on, tuple(clauses), evolves, queries)
 
 

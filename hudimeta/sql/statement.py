@@ -361,10 +361,11 @@ class Execute:
 
 @dataclass(frozen=True)
 class Analyze:
-    """ANALYZE TABLE. what: The words after the name."""
+    """ANALYZE TABLE. what: The words after the name. columns: Those that it names."""
 
     name: TableName
     what: str
+    columns: tuple[str, ...] = ()
 
 
 class PartitionVerb(enum.Enum):

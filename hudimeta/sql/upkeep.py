@@ -86,7 +86,15 @@ def execute(cursor: Cursor) -> Execute:
 
 
 def analyze(cursor: Cursor) -> Analyze:
-    """ANALYZE TABLE name … COMPUTE STATISTICS …."""
+    """ANALYZE TABLE name … COMPUTE STATISTICS … [FOR COLUMNS a, b | FOR ALL COLUMNS]."""
     cursor.expect("ANALYZE", "TABLE")
-    name = TableName(cursor.dotted())
-    return Analyze(name, cursor.rest())
+    name, columns = TableName(cursor.dotted()), []
+    what = cursor.until("FOR")
+    if cursor.accept("FOR", "COLUMNS"):
+        columns = [cursor.identifier()]
+        while cursor.accept(","):
+            columns.append(cursor.identifier())
+    elif not cursor.done:
+        cursor.expect("FOR", "ALL", "COLUMNS")
+    cursor.finish()
+    return Analyze(name, what, tuple(columns))

@@ -110,6 +110,9 @@ OF_EVERY_KIND = {
     "create table wrong2 (id int) using hudimeta partitioned by (bucket(3, id))": "transform",
     "select * from hudi_timeline('nope')": "SHOW TABLES",
     "explain update wrong set nope = 1": "columns of the table",
+    "explain call show_commit(table => 'wrong')": "show_commits",
+    "analyze table wrong compute statistics for columns id, nope": "columns of the table",
+    "merge into wrong w using wrong s on w.id = s.id": "MERGE_WITHOUT_WHEN|WHEN clause",
 }
 """Wrong columns, types, views, nested names, parameters and texts of the kinds of statements that are not above."""
 

@@ -114,6 +114,9 @@ def test_explain_shows_what_runs_and_changes_nothing(attached: SparkSession, pat
         shown = plan(f"explain formatted {statement}")
         assert f"hudimeta {word} of spark_catalog.default.kept" in shown
         assert "Scan parquet" in shown
+    for statement in ("optimize kept zorder by (x)", "vacuum kept", "create index i on kept (x)", "call show_commits('kept')"):
+        said = " ".join(statement.split()[: 1 + statement.startswith("create")]).upper()
+        assert plan(f"explain {statement}").startswith(f"== hudimeta {said} "), statement
     assert "Range" in plan("explain select * from range(3)")
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
         attached.sql("explain delete from kept where nope = 1")

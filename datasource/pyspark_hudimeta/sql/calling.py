@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hudimeta.sql import CallProcedure
     from pyspark_hudimeta.sql.session import SqlSession
 
-__all__ = ["call"]
+__all__ = ["call", "procedure_of"]
 
 _SCHEMAS = ((), ("system",), ("spark_catalog", "system"))
 """What may stand before a procedure's name."""
@@ -34,7 +34,7 @@ def call(session: SqlSession, statement: CallProcedure) -> DataFrame | None:
     Raises:
         HudiError: A slip in its name or its arguments, no such table, or what the procedure raises.
     """
-    procedure = _procedure(statement)
+    procedure = procedure_of(statement)
     if procedure is None:
         return None
     arguments = _arguments(session, procedure, statement)
@@ -50,7 +50,12 @@ def call(session: SqlSession, statement: CallProcedure) -> DataFrame | None:
     return table.call(procedure.name, **given)
 
 
-def _procedure(statement: CallProcedure) -> Procedure | None:
+def procedure_of(statement: CallProcedure) -> Procedure | None:
+    """The procedure that a call names; None where it is none of Hudi's, and its name like none of them.
+
+    Raises:
+        ConfigError: A slip in its name.
+    """
     *schema, name = (part.lower() for part in statement.name)
     if tuple(schema) not in _SCHEMAS:
         return None

@@ -52,7 +52,7 @@ from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.executing import execute, text_of
-from pyspark_hudimeta.sql.explanation import explain, explain_query, reads_rows
+from pyspark_hudimeta.sql.explanation import explain, explain_call, explain_query, reads_rows
 from pyspark_hudimeta.sql.identifiers import with_names
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
@@ -198,6 +198,9 @@ def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
     found = _about(session, statement.text)
     if found is not None:
         return explain(session, *found, statement.mode)
+    called = parse(statement.text)
+    if isinstance(called, CallProcedure):
+        return explain_call(session, called)
     explain_change_of_view(session, statement)
     return explain_query(session, statement) if reads_rows(statement.text) else None
 

@@ -99,5 +99,11 @@ def restore(session: SqlSession, entry: Entry, statement: Restore) -> DataFrame:
 
 
 def analyze(session: SqlSession, entry: Entry, statement: Analyze) -> DataFrame:
-    """Nothing is computed: every commit keeps the statistics of its files, and each scan reads them."""
+    """Nothing is computed: every commit keeps the statistics of its files, and each scan reads them.
+
+    Raises:
+        ConfigError: Columns that are not there.
+    """
+    for name in statement.columns:
+        column_of(entry.columns, name)
     return session.nothing()
