@@ -20,7 +20,7 @@ from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.schema import DOC_KEY, conform
 
-__all__ = ["arrow_schema", "fitted", "spark_schema", "written_schema"]
+__all__ = ["arrow_schema", "declared_schema", "fitted", "spark_schema", "written_schema"]
 
 _WIDEST_DECIMAL = 38
 _BY_BYTES = "UTF8_BINARY"
@@ -157,7 +157,18 @@ def written_schema(schema: StructType) -> pa.Schema:
     """
     for column in schema:
         _refuse_unwritable(column.dataType, column.name)
-    return arrow_schema(_nullable(schema))
+    return arrow_schema(nullable(schema))
+
+
+def declared_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of columns as a statement declares them, `NOT NULL` included.
+
+    Raises:
+        UnsupportedFeature: A column of a type that a Hudi table has not.
+    """
+    for column in schema:
+        _refuse_unwritable(column.dataType, column.name)
+    return arrow_schema(schema)
 
 
 def _refuse_unwritable(kind: DataType, path: str) -> None:
@@ -176,11 +187,12 @@ def _refuse_unwritable(kind: DataType, path: str) -> None:
         raise UnsupportedFeature(f"writing column {path} of type {kind.simpleString()}", "Cast it, to string for instance.")
 
 
-def _nullable(kind: DataType) -> Any:
+def nullable(kind: DataType) -> Any:
+    """A type, or a schema, that takes null everywhere."""
     if isinstance(kind, ArrayType):
-        return ArrayType(_nullable(kind.elementType), True)
+        return ArrayType(nullable(kind.elementType), True)
     if isinstance(kind, MapType):
-        return MapType(_nullable(kind.keyType), _nullable(kind.valueType), True)
+        return MapType(nullable(kind.keyType), nullable(kind.valueType), True)
     if isinstance(kind, StructType):
-        return StructType([StructField(column.name, _nullable(column.dataType), True) for column in kind])
+        return StructType([StructField(column.name, nullable(column.dataType), True) for column in kind])
     return kind

@@ -52,10 +52,8 @@ def conform(table: pa.Table, target: pa.Schema, *, altered: bool = False) -> pa.
 
 def conform_array(values: pa.Array, field: pa.Field, path: str, *, altered: bool = False) -> pa.Array:
     """One array as `field` wants it; `path` is the dotted name for errors. Raises SchemaMismatch."""
-    if not field.nullable and values.null_count:
-        raise SchemaMismatch(
-            path, f"null in {values.null_count} rows", "a value in every row", "Fill or filter the nulls before writing."
-        )
+    if not field.nullable:
+        _refuse_nulls(values.null_count, path)
     target = field.type
     values = _plain(values)
     if pa.types.is_null(values.type):
@@ -67,6 +65,11 @@ def conform_array(values: pa.Array, field: pa.Field, path: str, *, altered: bool
     if pa.types.is_list(target):
         return _list(values, target, path, altered)
     return values if values.type == target else _leaf(values, target, path, altered)
+
+
+def _refuse_nulls(count: int, path: str) -> None:
+    if count:
+        raise SchemaMismatch(path, f"null in {count} rows", "a value in every row", "Fill or filter the nulls before writing.")
 
 
 def _plain(values: pa.Array) -> pa.Array:
@@ -94,6 +97,8 @@ def _struct(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> 
         if field.name in names:
             child = given[names.index(field.name)]
             loose = field if valid is None else field.with_nullable(True)
+            if valid is not None and not field.nullable:
+                _refuse_nulls(child.is_null().filter(valid).true_count, f"{path}.{field.name}")
             children.append(conform_array(child, loose, f"{path}.{field.name}", altered=altered))
         elif field.nullable or not len(values):
             children.append(pa.nulls(len(values), field.type))

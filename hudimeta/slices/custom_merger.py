@@ -29,6 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
+from hudimeta.formats.required_fields import cast_table
 
 __all__ = ["MERGER_KEY", "Merger", "load_merger", "merge_versions"]
 
@@ -100,7 +101,7 @@ def _fitted(name: str, merged: pa.Table, like: pa.Table) -> pa.Table:
     if missing:
         raise ConfigError(MERGER_KEY, name, "all columns of the table", f"It returned none of the name {missing[0]}.")
     try:
-        rows = merged.select(like.column_names).cast(like.schema)
+        rows = cast_table(merged.select(like.column_names), like.schema)
     except (pa.ArrowException, ValueError) as error:
         raise ConfigError(MERGER_KEY, name, "columns of the table's types", f"{error}.") from error
     if not rows.column("_hoodie_record_key").equals(like.column("_hoodie_record_key")):

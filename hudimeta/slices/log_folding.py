@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.log import LogBlock
+from hudimeta.formats.required_fields import cast_table
 from hudimeta.slices.bounded_merge import folded_parts
 from hudimeta.slices.fold import FoldedLog
 from hudimeta.slices.log_parts import DataPart, LogPart
@@ -95,7 +96,8 @@ class LogFolder(SliceReader):
         if not log.rows.num_rows:
             return
         none = pa.array([], pa.string())
-        rows = self._without_keys(log.rows).select(self.task.output_schema.names).cast(self.task.output_schema)
+        schema = self.task.output_schema
+        rows = cast_table(self._without_keys(log.rows).select(schema.names), schema)
         if not by_columns or log.filled is None:
             yield FoldedRecords(rows, none)
             return

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats import plain_arrays
+from hudimeta.formats.required_fields import cast_column
 from hudimeta.slices.custom_merger import merge_versions
 from hudimeta.slices.fold import FoldedLog, fold_log_records, own_cells
 from hudimeta.slices.log_parts import LogPart
@@ -220,7 +221,7 @@ def _same_cells(own: pa.ChunkedArray, other: pa.ChunkedArray, target: _Indices, 
     places = np.flatnonzero(from_log)
     for some in (places[:_GLANCE], places[_GLANCE:]):
         theirs = other.take(plain_arrays.integers(some))
-        if not own.take(plain_arrays.integers(target[some])).cast(theirs.type).equals(theirs):
+        if not cast_column(own.take(plain_arrays.integers(target[some])), theirs.type).equals(theirs):
             return False
     return True
 

@@ -15,6 +15,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import BaseFile, open_base_file
 from hudimeta.formats.log import BlockType, KeyProbe
 from hudimeta.formats.plain_arrays import texts
+from hudimeta.formats.required_fields import cast_table
 from hudimeta.schema.conform import conform
 from hudimeta.slices.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.slices.log_damage import LogFileRules
@@ -116,7 +117,7 @@ class SliceReader:
         if task.beside is not None:
             piece = task.beside.filter(piece)
         columns = [picked(piece, name) for name in task.columns]
-        return pa.table(columns, names=list(task.columns)).cast(task.output_schema)
+        return cast_table(pa.table(columns, names=list(task.columns)), task.output_schema)
 
     def _with_constants(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Rows with the needed columns that the path states; they go before what the files say."""

@@ -61,9 +61,11 @@ def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
 
 def test_columns_declared_not_null_hold_no_null(attached: SparkSession, name: Name) -> None:
     t, like = name(), name()
-    columns = "(id int not null, s struct<Xy: int, `from`: array<struct<Q: int>>>, n string not null comment 'never none')"
+    columns = "(id int not null, s struct<Xy: int not null, `from`: array<struct<Q: int>>>, n string not null comment 'none')"
     attached.sql(f"create table {t} {columns} using hudimeta tblproperties (primaryKey = 'id', type = 'mor')")
     attached.sql(f"insert into {t} values (1, null, 'a'), (2, named_struct('Xy', 1, 'from', null), 'b')")
+    inside = f"insert into {t} values (3, named_struct('Xy', cast(null as int), 'from', null), 'c')"
+    assert "column 's.Xy' is null in 1 rows" in refusal(partial(attached.sql, inside))
     null = "select 3 as id, cast(null as string) as n union all select 1, 'c'"
     for statement in (
         f"insert into {t} (id) values (3)",
@@ -77,8 +79,8 @@ def test_columns_declared_not_null_hold_no_null(attached: SparkSession, name: Na
     for made in (t, like):
         ((statement,),) = attached.sql(f"show create table {made}").collect()
         assert (
-            "  `id` INT NOT NULL,\n  `s` STRUCT<`Xy`: INT, `from`: ARRAY<STRUCT<`Q`: INT>>>,\n"
-            "  `n` STRING NOT NULL COMMENT 'never none')"
+            "  `id` INT NOT NULL,\n  `s` STRUCT<`Xy`: INT NOT NULL, `from`: ARRAY<STRUCT<`Q`: INT>>>,\n"
+            "  `n` STRING NOT NULL COMMENT 'none')"
         ) in statement
     assert attached.table(like).schema["s"] == attached.table(t).schema["s"]
 

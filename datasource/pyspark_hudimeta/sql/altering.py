@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, quoted
-from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.arrow_types import declared_schema, nullable
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
 from pyspark_hudimeta.sql.definition import declared_fields
@@ -144,7 +144,7 @@ def _last_before_partitions(entry: Entry, table: HudiTable) -> ColumnPlace | Non
 
 def _declaration(column: DeclaredColumn) -> str:
     """A new column as Spark adds it to the entry."""
-    words = [".".join(map(quoted, column.path)), declared_type(_type(column.kind))]
+    words = [".".join(map(quoted, column.path)), declared_type(nullable(_type(column.kind)))]
     words += [f"COMMENT {literal(column.comment)}"] if column.comment is not None else []
     if column.place is not None:
         words.append("FIRST" if column.place.after is None else f"AFTER {quoted(column.place.after)}")
@@ -156,7 +156,7 @@ def _type(text: str) -> Any:
 
 
 def _arrow_type(text: str) -> pa.DataType:
-    return written_schema(declared_fields(f"c {text}")).field(0).type
+    return declared_schema(declared_fields(f"c {text}")).field(0).type
 
 
 def _spelt(entry: Entry, path: str, *, new: bool = False) -> str:

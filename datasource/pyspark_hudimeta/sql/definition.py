@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
@@ -23,7 +22,7 @@ from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, quoted, 
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
-from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.arrow_types import declared_schema, nullable
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
@@ -195,7 +194,7 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
     if rows is not None and (statement.columns is not None or statement.partition_columns):
         raise UnsupportedFeature("CREATE TABLE … AS SELECT with types of columns", "Cast in the query.")
     if rows is not None:
-        found = StructType([StructField(c.name, c.dataType) for c in rows.schema if c.name not in META_COLUMNS])
+        found = StructType([StructField(c.name, nullable(c.dataType)) for c in rows.schema if c.name not in META_COLUMNS])
     else:
         listed = ", ".join(text for text in (statement.columns, statement.partition_columns) if text)
         listed, stated = without_defaults(listed)
@@ -254,10 +253,7 @@ def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
     try:
         table = Table(location)
     except TableNotFound:
-        arrow = written_schema(columns)
-        needed = {column.name for column in columns if not column.nullable}
-        arrow = pa.schema([field.with_nullable(field.name not in needed) for field in arrow])
-        Table.create(location, arrow, options=options)
+        Table.create(location, declared_schema(columns), options=options)
         return True
     stated = {name: value for name, value in options.items() if name != keys.HIVE_STYLE.key}
     refuse_contradictions(table.properties, stated, location)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from hudimeta.sql import Ask, quoted
@@ -115,9 +116,29 @@ def _columns(columns: Iterable[StructField]) -> Iterable[tuple[str, str, str | N
 
 def declared_columns(entry: Entry, table: HudiTable) -> StructType:
     """The columns of a table as statements declare them: with comments, default values and NOT NULL."""
-    needed = {field.name for field in table.snapshot().file_schema if not field.nullable}
     columns = with_default_values(entry.declared, defaults_of(entry, table))
-    return StructType([StructField(c.name, c.dataType, c.name not in needed, c.metadata) for c in columns])
+    found = _as_stored(columns, table.snapshot().file_schema)
+    assert isinstance(found, StructType)  # mypy
+    return found
+
+
+def _as_stored(kind: DataType, stored: pa.DataType | pa.Schema) -> DataType:
+    """A type that takes null where the stored one does."""
+    if isinstance(kind, ArrayType):
+        return ArrayType(_as_stored(kind.elementType, stored.value_type))
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, _as_stored(kind.valueType, stored.item_type))
+    if not isinstance(kind, StructType):
+        return kind
+    names = stored.names
+
+    def column(one: StructField) -> StructField:
+        if one.name not in names:
+            return one
+        field = stored.field(one.name)
+        return StructField(one.name, _as_stored(one.dataType, field.type), field.nullable, one.metadata)
+
+    return StructType([column(one) for one in kind])
 
 
 def declared_type(kind: DataType) -> str:
@@ -131,7 +152,8 @@ def declared_type(kind: DataType) -> str:
     fields = []
     for field in kind:
         comment = (field.metadata or {}).get("comment")
-        said = f" COMMENT {literal(comment)}" if comment is not None else ""
+        said = "" if field.nullable else " NOT NULL"
+        said += f" COMMENT {literal(comment)}" if comment is not None else ""
         fields.append(f"{quoted(field.name)}: {declared_type(field.dataType)}{said}")
     return f"STRUCT<{', '.join(fields)}>"
 

@@ -167,13 +167,14 @@ def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd", entries
     import pyarrow.parquet as pq
 
     from hudimeta.formats.parquet import blank_entries, sealed_file
+    from hudimeta.formats.required_fields import without_hidden_nulls
 
     if compression.lower() not in PARQUET_CODECS:
         raise ConfigError("hoodie.parquet.compression.codec", compression, ", ".join(PARQUET_CODECS))
     codec = compression.lower().replace("uncompressed", "none")
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, rows.schema, compression=codec, store_schema=False, write_page_checksum=True) as file:
-        file.write_table(rows)
+        file.write_table(without_hidden_nulls(rows))
         if entries:
             file.add_key_value_metadata(dict(entries) | blank_entries(None))
     content: bytes = sink.getvalue().to_pybytes()

@@ -41,6 +41,7 @@ from hudimeta.formats.parquet.footer import (
 from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
 from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.formats.parquet.sink import CountingSink
+from hudimeta.formats.required_fields import without_hidden_nulls
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["BaseFileSummary", "ParquetFileWriter", "BloomSettings", "ParquetSettings", "footer_entries", "write_base_file"]
@@ -226,7 +227,7 @@ class ParquetFileWriter:
             return
         by_bytes = round(self._pending_bytes / self._settings.row_group_bytes)
         groups = max(1, by_bytes, -(-rows.num_rows // self._settings.row_group_rows))
-        self._file.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
+        self._file.write_table(without_hidden_nulls(rows), row_group_size=max(1, -(-rows.num_rows // groups)))
         self._pending, self._pending_bytes = [], 0
 
     def close(self) -> BaseFileSummary:

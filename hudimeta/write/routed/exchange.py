@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.required_fields import cast_table
 from hudimeta.storage import Storage
 
 __all__ = ["Span", "StagedFile", "cut", "read_spans", "rows_of"]
@@ -80,7 +81,7 @@ class StagedFile:
         spans = []
         fitted = rows.replace_schema_metadata(None)
         if fitted.schema != self._schema:
-            fitted = fitted.cast(self._schema)
+            fitted = cast_table(fitted, self._schema)
         most = max(1, fitted.num_rows * _BATCH_BYTES // max(1, fitted.nbytes))
         for batch in fitted.combine_chunks().to_batches(max_chunksize=most):
             self._writer.write_batch(batch)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.required_fields import cast_table
 from hudimeta.metadata.keys import shard
 from hudimeta.predicate import Expr
 from hudimeta.predicate.tree import all_of
@@ -204,4 +205,4 @@ class MergeSlots:
 
     def _target(self, opened: OpenedTable, item: MergeItem) -> pa.Table:
         none = scan_of(opened.session, opened.table, None).schema.empty_table()
-        return read_spans(opened.storage, item.target).cast(none.schema) if item.target else none
+        return cast_table(read_spans(opened.storage, item.target), none.schema) if item.target else none
