@@ -46,7 +46,7 @@ def main(folder: str) -> dict[str, Any]:
     seen["written"] = frame.count()
     seen["filtered"] = spark.read.format("hudimeta").option("hudimeta.filter", "part = 'p1' AND id < 10").load(path).count()
     spark.sql(f"create table t using hudimeta location '{path}'")
-    spark.sql("insert into t select id + 1000, part, ts from t where id < 5")
+    spark.sql("insert into t select id + 1000, ts, part from t where id < 5")
     seen["inserted"] = spark.table("t").count()
     seen["itself"] = refusal(lambda: spark.sql("insert into t select * from t"))
     seen["relative"] = refusal(lambda: spark.read.format("hudimeta").load("t").count())

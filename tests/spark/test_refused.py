@@ -140,7 +140,6 @@ CATALOG_ALONE = {
     "alter table {t} add partition (id = 1)": "partition columns: part",
     "alter table {t} drop partition (part = 'z')": "SHOW PARTITIONS lists them",
     "alter table {t} drop partition (part = 'p1'), partition (part = 'z')": "SHOW PARTITIONS lists them",
-    "alter table {t} recover partitions": "Partitions come with their rows",
     "truncate table {t} partition (nope = 'p1')": "columns of the table",
     "restore table {t} to timestamp as of '2001-01-01'": "DESCRIBE HISTORY",
     "restore table {t} to version as of 20010101000000000": "DESCRIBE HISTORY",

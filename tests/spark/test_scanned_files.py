@@ -182,9 +182,9 @@ def test_an_attached_session(spark: SparkSession, tmp_path: Path) -> None:
         assert "tasks" in way(last_commit(path))
         spark.sql(f"CREATE TABLE direct_rows USING hudimeta LOCATION '{path}'")
         frame.createOrReplaceTempView("more_rows")
-        spark.sql("INSERT INTO direct_rows SELECT id, part, ts + 1, x FROM more_rows")
+        spark.sql("INSERT INTO direct_rows SELECT id, ts + 1, x, part FROM more_rows")
         assert "a step" in way(last_commit(path)) or "computes" in way(last_commit(path))
-        spark.sql("INSERT INTO direct_rows SELECT * FROM more_rows")
+        spark.sql("INSERT INTO direct_rows SELECT id, ts, x, part FROM more_rows")
         assert "tasks" in way(last_commit(path))
     finally:
         spark.sql("DROP TABLE IF EXISTS direct_rows")

@@ -82,7 +82,7 @@ def test_variables_conditions_and_loops(sql: Sql, table: Path) -> None:
         case n when 1 then delete from scripted; when 2 then update scripted set x = -1 where id = 1; end case;
         while n < 4 do
             set n = n + 1;
-            insert into scripted values (10 + n, 'p0', 1, :added);
+            insert into scripted values (10 + n, 1, :added, 'p0');
         end while;
         repeat set n = n - 1; until n = 0 end repeat;
         select n, m, count(*) from scripted group by all;

@@ -60,7 +60,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_table_is_registered_and_read(spark: SparkSession, register: Register, tmp_path: Path, statement: str) -> None:
     create(tmp_path / "t")
     name = register(tmp_path / "t", statement)
-    assert spark.table(name).columns == ["id", "part", "ts", "x"], "without meta columns, or INSERT would ask for them"
+    assert spark.table(name).columns == ["id", "ts", "x", "part"], "without meta columns, or INSERT would ask for them"
     assert spark.sql(f"select sum(id) from {name} where x > 3").first()[0] == 39
 
 
@@ -131,12 +131,12 @@ def test_sql_reads_temporary_and_permanent_views(spark: SparkSession, register: 
 @pytest.mark.parametrize(
     ("statement", "added"),
     [
-        ("insert into {0} values (20, 'p0', 1, 1.5)", (20, 1, 1.5)),
+        ("insert into {0} values (20, 1, 1.5, 'p0')", (20, 1, 1.5)),
         ("insert into {0} (x, part, id, ts) values (1.5, 'p0', 20, 1)", (20, 1, 1.5)),
         ("insert into {0} (id, part, ts) values (20, 'p0', 1)", (20, 1, None)),
-        ("insert into {0} select 20, 'p0', 1, 1.5", (20, 1, 1.5)),
+        ("insert into {0} select 20, 1, 1.5, 'p0'", (20, 1, 1.5)),
         ("insert into {0} by name select 1.5 x, 20 id, 'p0' part, 1 ts", (20, 1, 1.5)),
-        ("insert into {0} select id + 20, part, ts, x from {0} where id = 0", (20, 1, 0.0)),
+        ("insert into {0} select id + 20, ts, x, part from {0} where id = 0", (20, 1, 0.0)),
     ],
 )
 def test_inserts_reach_their_table(
@@ -150,7 +150,7 @@ def test_inserts_reach_their_table(
 @pytest.mark.rotation(2)
 def test_insert_overwrite_replaces_the_whole_table(spark: SparkSession, register: Register, tmp_path: Path) -> None:
     create(tmp_path / "t")
-    spark.sql(f"insert overwrite {register(tmp_path / 't')} values (20, 'p0', 1, 1.5), (21, 'p1', 1, 2.5)")
+    spark.sql(f"insert overwrite {register(tmp_path / 't')} values (20, 1, 1.5, 'p0'), (21, 1, 2.5, 'p1')")
     assert contents(tmp_path / "t") == [(20, 1, 1.5), (21, 1, 2.5)]
 
 
@@ -159,7 +159,7 @@ def test_dataframes_reach_a_registered_table(spark: SparkSession, register: Regi
     name = register(tmp_path / "t")
 
     def one(number: int) -> object:
-        return spark.range(number, number + 1).selectExpr("id", "'p0' part", "1L ts", "0D x")
+        return spark.range(number, number + 1).selectExpr("id", "1L ts", "0D x", "'p0' part")
 
     one(20).writeTo(name).append()
     one(21).write.insertInto(name)
@@ -184,8 +184,8 @@ def test_a_temporary_view_is_written_through_with_its_options(spark: SparkSessio
 
 CONFUSIONS = [
     "insert into {b} select * from {a}",
-    "insert into {b} select id, part, ts, x from {a}",
-    "insert into {b} (id, part, ts, x) select * from {a} where id < 100",
+    "insert into {b} select id, ts, x, part from {a}",
+    "insert into {b} (id, ts, x, part) select * from {a} where id < 100",
     "insert into {b} select * from (select * from {a} union all select * from {a})",
     "with c as (select * from {a}) insert into {b} select * from c",
 ]
@@ -276,7 +276,7 @@ def test_a_path_option_that_contradicts_the_named_table_is_refused(
     spark: SparkSession, register: Register, two: tuple[Path, Path]
 ) -> None:
     a, b = two
-    frame = spark.range(1).selectExpr("id", "'p0' part", "1L ts", "0D x")
+    frame = spark.range(1).selectExpr("id", "1L ts", "0D x", "'p0' part")
     says = refusal(lambda: frame.writeTo(register(a)).option("path", str(b)).append())
     assert str(a) in says
     assert len(contents(b)) == 5
@@ -347,6 +347,6 @@ def test_statements_that_spark_keeps_from_python_sources_change_nothing(
 
 def test_an_insert_is_an_upsert_by_the_tables_own_key(spark: SparkSession, register: Register, tmp_path: Path) -> None:
     create(tmp_path / "t")
-    spark.sql(f"insert into {register(tmp_path / 't')} values (3, 'p3', 2, -3.0)")
+    spark.sql(f"insert into {register(tmp_path / 't')} values (3, 2, -3.0, 'p3')")
     assert contents(tmp_path / "t")[3] == (3, 2, -3.0)
     assert len(contents(tmp_path / "t")) == 10

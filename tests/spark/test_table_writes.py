@@ -39,6 +39,11 @@ def some(spark: SparkSession, ids: list[int], ts: int) -> DataFrame:
     return spark.createDataFrame([(i, f"p{i % 5}", ts, float(i * ts)) for i in ids], "id long, part string, ts long, x double")
 
 
+def placed(spark: SparkSession, ids: list[int], ts: int) -> DataFrame:
+    """The same in the order of a registered table's columns."""
+    return some(spark, ids, ts).select("id", "ts", "x", "part")
+
+
 def shown(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, spark.sql(f"select id, ts, x from {table}").collect()))
 
@@ -50,12 +55,12 @@ def routed(path: Path | str) -> bool:
 def test_rows_are_inserted_by_place(attached: SparkSession, name: str, tmp_path: Path) -> None:
     create(tmp_path / "t", indexes=["record_index"])
     attached.sql(f"create table {name} using hudimeta location '{tmp_path / 't'}'")
-    some(attached, [3, 20], 2).toDF("a", "b", "c", "d").write.insertInto(name)
+    placed(attached, [3, 20], 2).toDF("a", "b", "c", "d").write.insertInto(name)
     assert routed(tmp_path / "t")
     assert [(i, ts) for i, ts, _ in shown(attached, name) if i in (2, 3, 20)] == [(2, 1), (3, 2), (20, 2)]
-    some(attached, [8], 3).write.option("partitionOverwriteMode", "dynamic").insertInto(name, overwrite=True)
+    placed(attached, [8], 3).write.option("partitionOverwriteMode", "dynamic").insertInto(name, overwrite=True)
     assert [i for i, *_ in shown(attached, name)] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 20]
-    some(attached, [1, 2], 4).write.mode("overwrite").insertInto(f"spark_catalog.default.{name}")
+    placed(attached, [1, 2], 4).write.mode("overwrite").insertInto(f"spark_catalog.default.{name}")
     assert shown(attached, name) == [(1, 4, 4.0), (2, 4, 8.0)]
     for method, given in (("bucketBy", (2, "id")), ("clusterBy", ("id",))):
         ours = some(attached, [1], 5).write.format("hudimeta").mode("overwrite")
@@ -64,10 +69,10 @@ def test_rows_are_inserted_by_place(attached: SparkSession, name: str, tmp_path:
     assert "clusterBy for a hudimeta table" in refusal(replacing.createOrReplace)
     assert shown(attached, name) == [(1, 4, 4.0), (2, 4, 8.0)]
     with pytest.raises(Exception, match=r"(?i)columns"):
-        some(attached, [1], 5).drop("x").write.insertInto(name)
-    some(attached, [2], 5).write.option("hoodie.datasource.write.operation", "delete").insertInto(name)
+        placed(attached, [1], 5).drop("x").write.insertInto(name)
+    placed(attached, [2], 5).write.option("hoodie.datasource.write.operation", "delete").insertInto(name)
     assert shown(attached, name) == [(1, 4, 4.0)]
-    some(attached, [7], 6).write.option("hudimeta.write.routed", False).insertInto(name)
+    placed(attached, [7], 6).write.option("hudimeta.write.routed", False).insertInto(name)
     assert not routed(tmp_path / "t")
     check(tmp_path / "t")
 

@@ -78,7 +78,7 @@ class Change:
         self, moment: str | None, schema: pa.Schema, action: RowAction, values: Mapping[str, str], where: str | None
     ) -> DataFrame:
         """Changes of the rows at a moment that a condition is true of."""
-        condition = f" WHERE {where}" if where is not None else ""
+        condition = f" WHERE ({where})" if where is not None else ""
         rows = f"FROM {self.named(self.rows(moment))} AS {quoted(self.alias)}{condition}"
         # Rows of one key that were updated together have one sequence number, and each is changed once all the same.
         told_apart = f"concat({self.own(_SEQNO)}, '/', monotonically_increasing_id())"

@@ -239,7 +239,7 @@ class _Merging(Change):
         shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {CLAUSE}"]
         return self.query(
             f"SELECT * FROM (SELECT {', '.join(shown)} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
-            f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON {self._statement.on}) "
+            f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON ({self._statement.on})) "
             f"WHERE {CLAUSE} IS NOT NULL"
         )
 
