@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import col, expr, lit
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 
 from tests.spark.tables import KEYS, check, create, refusal
@@ -98,6 +98,22 @@ def test_a_table_is_made_and_written_by_its_name(attached: SparkSession, name: s
     some(attached, [1], 1).write.format("hudimeta").mode("append").options(**KEYS, path=path).saveAsTable(name)
     assert HudiTable(attached, path).properties.record_keys == ("id",)
     check(Path(path))
+
+
+def test_rows_bring_new_columns_where_the_writer_says_so(attached: SparkSession, name: str) -> None:
+    some(attached, [1], 1).write.format("hudimeta").options(**KEYS).partitionBy("part").saveAsTable(name)
+    wider = some(attached, [2], 1).drop("x").withColumn("note", expr("concat('n', id)"))
+    with pytest.raises(Exception, match=r"(?i)columns"):
+        wider.write.format("hudimeta").mode("append").saveAsTable(name)
+    wrong = wider.withColumn("ts", expr("array(1)"))
+    with pytest.raises(Exception, match="INCOMPATIBLE_DATA_FOR_TABLE"):
+        wrong.write.format("hudimeta").mode("append").option("mergeSchema", "true").saveAsTable(name)
+    assert attached.table(name).columns == ["id", "ts", "x", "part"]
+    wider.write.format("hudimeta").mode("append").option("mergeSchema", "true").saveAsTable(name)
+    wider.withColumn("id", expr("id + 1")).drop("note").writeTo(name).option("mergeSchema", True).append()
+    assert attached.table(name).columns == ["id", "ts", "x", "note", "part"]
+    found = attached.sql(f"select id, x, note, part from {name} order by id").collect()
+    assert [tuple(row) for row in found] == [(1, 1.0, None, "p1"), (2, None, "n2", "p2"), (3, None, None, "p2")]
 
 
 def test_rows_are_written_to_a_table_by_the_names_of_columns(attached: SparkSession, name: str) -> None:

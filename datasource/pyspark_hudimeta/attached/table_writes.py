@@ -10,12 +10,13 @@ from hudimeta import Table
 from hudimeta.config import OPTIONS, refuse_on_write
 from hudimeta.config.options import OVERWRITE_MODE, PARTITION_PATH, PATH
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
-from hudimeta.sql import CreateTable, Insert, TableName, name_of
+from hudimeta.sql import CreateTable, Insert, TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.writer import writer_options
+from pyspark_hudimeta.sql.altering import add_columns
 from pyspark_hudimeta.sql.definition import create
-from pyspark_hudimeta.sql.insertion import insert
+from pyspark_hudimeta.sql.insertion import checked_rows, insert
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 _OF_STORAGE = "hudimeta.storage."
+_MERGE_SCHEMA = "mergeschema"
+"""The option of Delta Lake's writers by which rows may bring new columns, and leave out others."""
 
 
 def insert_into(session: SqlSession, name: str, rows: DataFrame, given: Mapping[str, str], *, overwrite: bool) -> bool:
@@ -241,8 +244,22 @@ def _insert(
         allowed = f"{entry.location}, where {entry.name.sql} is"
         raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
     refuse_on_write(given)
+    data, columns = _data(rows), None
+    if by_name and {key.lower(): value for key, value in given.items()}.get(_MERGE_SCHEMA, "").lower() == "true":
+        entry, columns = _widened(session, entry, data), tuple(data.columns)
     meant = replace(entry, options={**writer_options(given), **entry.options})
-    insert(session, meant, Insert(entry.name, "", overwrite=overwrite, by_name=by_name, where=where), _data(rows))
+    insert(session, meant, Insert(entry.name, "", overwrite, columns, by_name, where=where), data)
+
+
+def _widened(session: SqlSession, entry: Entry, rows: DataFrame) -> Entry:
+    """Give the table the columns that only the rows have, if all others of theirs fit."""
+    own = {name.lower() for name in entry.columns.names}
+    added = [column for column in rows.schema if column.name.lower() not in own]
+    if not added:
+        return entry
+    kept = [column.name for column in rows.schema if column.name.lower() in own]
+    checked_rows(session, entry, Insert(entry.name, "", columns=tuple(kept)), rows.select(*map(quoted, kept)))
+    return add_columns(session, entry, added)
 
 
 def _place(given: Mapping[str, str]) -> str | None:

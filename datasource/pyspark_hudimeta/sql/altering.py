@@ -7,11 +7,12 @@ entry, since an INSERT without names goes by these places.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.hudi_table import HudiTable
 
-__all__ = ["alter"]
+__all__ = ["add_columns", "alter"]
 
 
 def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str = "") -> DataFrame:
@@ -65,6 +66,22 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str = 
     else:
         keep_comment(session.plain, entry)
     return session.nothing()
+
+
+def add_columns(session: SqlSession, entry: Entry, columns: Iterable[StructField]) -> Entry:
+    """Give a table columns that rows for it have.
+
+    Args:
+        session: Where it is run.
+        entry: Of the table in the catalog.
+        columns: With their types.
+
+    Returns:
+        The entry as it is then.
+    """
+    added = tuple(DeclaredColumn((column.name,), declared_type(nullable(column.dataType))) for column in columns)
+    alter(session, entry, AlterTable(entry.name, added))
+    return session.entry(entry.name) or entry
 
 
 def _changes(entry: Entry, statement: AlterTable) -> dict[str, Any]:

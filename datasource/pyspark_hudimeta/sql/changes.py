@@ -19,8 +19,6 @@ from pyspark.sql.types import StructType
 
 from hudimeta.errors import ConfigError
 from hudimeta.sql import (
-    AlterTable,
-    DeclaredColumn,
     Delete,
     MergeAction,
     MergeClause,
@@ -32,9 +30,8 @@ from hudimeta.sql import (
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import arrow_schema
-from pyspark_hudimeta.sql.altering import alter
+from pyspark_hudimeta.sql.altering import add_columns
 from pyspark_hudimeta.sql.change import Change
-from pyspark_hudimeta.sql.described import declared_type
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
@@ -138,8 +135,7 @@ def widened(session: SqlSession, entry: Entry, source: DataFrame, merging: Calla
     trial = merging(wider, added)
     with trial.stack:
         _ = trial.merged(None, arrow_schema(wider.columns)).schema  # analysed, through Connect too
-    alter(session, entry, AlterTable(entry.name, tuple(DeclaredColumn((c.name,), declared_type(c.dataType)) for c in added)))
-    return session.entry(entry.name) or entry
+    return add_columns(session, entry, added)
 
 
 def explained(session: SqlSession, entry: Entry, statement: Update | Delete | MergeStatement, mode: str) -> str:

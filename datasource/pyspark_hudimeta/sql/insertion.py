@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hudimeta.commit.report import CommitReport
 
-__all__ = ["explained_insert", "insert"]
+__all__ = ["checked_rows", "explained_insert", "insert"]
 
 _SPARK_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -44,6 +44,18 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
     """
     report = _Insertion(session, entry, statement, rows).run()
     return session.counts(num_affected_rows=report.inserted + report.updated, num_inserted_rows=report.inserted)
+
+
+def checked_rows(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame) -> DataFrame:
+    """The rows of an INSERT as rows of the table, analysed and not run.
+
+    Raises:
+        ConfigError: Columns or partitions that do not fit.
+        AnalysisException, of Spark: Values that do not.
+    """
+    found = _Insertion(session, entry, statement, rows).rows()
+    _ = found.schema  # through Connect nothing is analysed before
+    return found
 
 
 def explained_insert(session: SqlSession, entry: Entry, statement: Insert, mode: str) -> str:
