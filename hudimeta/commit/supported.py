@@ -11,6 +11,7 @@ from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, merge_settings
 from hudimeta.table.properties import TableProperties
+from hudimeta.types import MergeMode
 
 __all__ = ["asked_key_generator", "check_supported", "contradictions"]
 
@@ -57,8 +58,11 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         (keys.CDC_MODE, properties.cdc_mode.value),
     )
     for text_option, text in texts:
-        if options.is_set(text_option) and options.get(text_option) != text:
-            found[text_option.key] = (text, str(options.get(text_option)))
+        given_text = options.get(text_option)
+        if given_text == MergeMode.CUSTOM.value and properties.merge_settings.payload_class:
+            continue  # what its payload class says, which is compared below
+        if options.is_set(text_option) and given_text != text:
+            found[text_option.key] = (text, str(given_text))
     payload = options.get(keys.PAYLOAD_CLASS)
     if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
         rules = properties.merge_settings

@@ -63,8 +63,9 @@ ORDERING = OPTIONS.listing(
 MERGE_MODE = OPTIONS.choice(
     "hoodie.record.merge.mode",
     None,
-    [MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value],
-    "Which version wins; by default event time when there are ordering columns, else commit time.",
+    [mode.value for mode in MergeMode],
+    "Which version wins; by default event time when there are ordering columns, else commit time. CUSTOM is what the payload "
+    "class says.",
     aliases=("hoodie.write.record.merge.mode",),
 )
 PAYLOAD_CLASS = OPTIONS.text(

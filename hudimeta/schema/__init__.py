@@ -1,7 +1,7 @@
 """Schemas: Avro and Arrow, evolution, and which schema a table has at an instant."""
 
 from hudimeta.schema.avro_arrow import DOC_KEY, arrow_to_avro, avro_to_arrow, table_avro_schema
-from hudimeta.schema.conform import assemble, conform, conform_array, list_runs
+from hudimeta.schema.conform import assemble, conform, conform_array, conform_column, list_runs
 from hudimeta.schema.evolution import SchemaChange, change_notes, check_compatible, check_key_texts, refuse_texts
 from hudimeta.schema.internal_schema import InternalSchema, SchemaHistory
 from hudimeta.schema.java_text import java_text
@@ -37,6 +37,7 @@ __all__ = [
     "check_names",
     "conform",
     "conform_array",
+    "conform_column",
     "internal_schema",  # the history of columns
     "java_text",
     "list_runs",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["assemble", "cast_advice", "conform", "conform_array", "list_runs"]
+__all__ = ["assemble", "cast_advice", "conform", "conform_array", "conform_column", "list_runs"]
 
 MAX_OFFSET = 2**31 - 1
 
@@ -45,9 +45,13 @@ def conform(table: pa.Table, target: pa.Schema, *, altered: bool = False) -> pa.
     for field in target:
         at = given.get(field.name)
         column = pa.chunked_array([pa.nulls(table.num_rows)]) if at is None else table.column(at)
-        chunks = [conform_array(chunk, field, field.name, altered=altered) for chunk in column.chunks]
-        columns.append(pa.chunked_array(chunks, field.type))
+        columns.append(conform_column(column, field, altered=altered))
     return pa.Table.from_arrays(columns, schema=target)
+
+
+def conform_column(column: pa.ChunkedArray, field: pa.Field, *, altered: bool = False) -> pa.ChunkedArray:
+    """One column as `field` wants it; see `conform`."""
+    return pa.chunked_array([conform_array(chunk, field, field.name, altered=altered) for chunk in column.chunks], field.type)
 
 
 def conform_array(values: pa.Array, field: pa.Field, path: str, *, altered: bool = False) -> pa.Array:

@@ -227,7 +227,6 @@ _ENTRY_CHANGES = (
     ("REPLACE", "COLUMNS"),
     ("SET", "LOCATION"),
     ("SET", "SERDE"),
-    ("SET", "SERDEPROPERTIES"),
     ("SET", "FILEFORMAT"),
     ("ADD", "CONSTRAINT"),
     ("DROP", "CONSTRAINT"),
@@ -253,7 +252,7 @@ def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | 
             return AlterEntry(name, f"ALTER TABLE … {' '.join(words)}")
     if cursor.accept("RENAME", "TO"):
         return AlterEntry(name, "ALTER TABLE … RENAME TO", new_name=TableName(cursor.dotted()))
-    if cursor.accept("SET", "TBLPROPERTIES"):
+    if cursor.accept("SET", "TBLPROPERTIES") or cursor.accept("SET", "SERDEPROPERTIES"):
         return SetTableProperties(name, properties(cursor.inside()))
     if cursor.accept("UNSET", "TBLPROPERTIES"):
         cursor.accept("IF", "EXISTS")

@@ -152,7 +152,9 @@ def _check_columns(option: str, names: tuple[str, ...], schema: pa.Schema) -> No
 def _merge_mode(options: Options, ordering: tuple[str, ...]) -> MergeMode | None:
     """The mode that was asked for, by its name or by a payload class; None when neither was."""
     text, payload = options.get(keys.MERGE_MODE), options.get(keys.PAYLOAD_CLASS)
-    mode = MergeMode(text) if text else None
+    mode = MergeMode(text) if text and (text != MergeMode.CUSTOM.value or payload is None) else None
+    if mode is MergeMode.CUSTOM:
+        raise UnsupportedFeature("merge mode CUSTOM without a payload class", f"Name one with {keys.PAYLOAD_CLASS.key}.")
     if payload is not None:
         of_payload = merge_settings(payload_class=payload).mode
         if of_payload is MergeMode.CUSTOM or (mode or of_payload) is not of_payload:

@@ -70,6 +70,9 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("ALTER TABLE trips ADD IF NOT EXISTS PARTITION (city = 'rome')", _DDL, "makes an empty folder"),
         Listed("ALTER TABLE trips SET TBLPROPERTIES ('hoodie.keep.max.commits' = '40')", _DDL),
         Listed("ALTER TABLE trips UNSET TBLPROPERTIES ('hoodie.keep.max.commits')", _DDL),
+        Listed("ALTER TABLE trips SET TBLPROPERTIES (hoodie.keep.max.commits = '50')", _DDL),
+        Listed("ALTER TABLE trips UNSET TBLPROPERTIES IF EXISTS (hoodie.keep.max.commits)", _DDL),
+        Listed("ALTER TABLE trips SET SERDEPROPERTIES ('hoodie.keep.max.commits' = '60')", _DDL),
         Listed("ALTER TABLE trips ADD COLUMNS (note STRING COMMENT 'said by riders')", _DDL),
         Listed("ALTER TABLE trips ALTER COLUMN fare COMMENT 'in euros'", _DDL),
         Listed("SELECT uuid, fare, note FROM trips", _QUERIES),
@@ -160,7 +163,8 @@ SECTIONS: dict[str, list[Listed]] = {
             "a row's key says which row it is",
         ),
         Listed("UPDATE trips SET nope = 1", _SPARK, _NOT_IN_HUDI, "columns of the table", "there is no such column"),
-        Listed("UPDATE trips SET fare = 'much'", _SPARK, _NOT_IN_HUDI, "CANNOT_SAFELY_CAST", "Spark's rules of assignment"),
+        Listed("UPDATE trips SET fare = 'much'", _SPARK, _NOT_IN_HUDI, "CAST_INVALID_INPUT", "no number"),
+        Listed("UPDATE trips SET ts = '1697516137' WHERE rider = 'rider-A'", _QUERIES),
         Listed("DELETE FROM nothing WHERE id = 1", _SPARK, _NOT_IN_HUDI, "TABLE_OR_VIEW_NOT_FOUND", "there is no such table"),
     ],
     "Schema evolution": [
@@ -199,6 +203,26 @@ SECTIONS: dict[str, list[Listed]] = {
         ),
         _SHOWN,
         Listed("RESET hoodie.schema.on.read.enable", _SPARK),
+    ],
+    "Merge modes": [
+        _CREATE,
+        Listed(
+            "CREATE TABLE by_time (id INT, name STRING, ts LONG, price DOUBLE) USING {format} TBLPROPERTIES (type = 'mor', "
+            "primaryKey = 'id', precombineField = 'ts', recordMergeMode = 'EVENT_TIME_ORDERING')",
+            _QUERIES,
+        ),
+        Listed("INSERT INTO by_time VALUES (1, 'a1', 1000, 10.0)", _QUERIES),
+        Listed("INSERT INTO by_time VALUES (1, 'a1', 900, 20.0)", _QUERIES),
+        Listed("SELECT id, name, ts, price FROM by_time", _QUERIES),
+        Listed(
+            "CREATE TABLE by_class (id INT, name STRING, ts LONG, price DOUBLE) USING {format} TBLPROPERTIES (type = 'mor', "
+            "primaryKey = 'id', precombineField = 'ts', recordMergeMode = 'CUSTOM', "
+            "'hoodie.datasource.write.payload.class' = 'org.apache.hudi.common.model.PartialUpdateAvroPayload')",
+            _QUERIES,
+        ),
+        Listed("INSERT INTO by_class VALUES (1, 'a1', 1000, 10.0)", _QUERIES),
+        Listed("INSERT INTO by_class VALUES (1, null, 2000, 20.0)", _QUERIES),
+        Listed("SELECT id, name, ts, price FROM by_class", _QUERIES),
     ],
     "Queries": [
         _CREATE,
@@ -239,7 +263,23 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("SELECT uuid, fare FROM trips WHERE rider = 'rider-B'", _QUERIES),
         Listed("REFRESH INDEX by_rider ON trips", _INDEXES),
         Listed("DROP INDEX IF EXISTS nothing ON trips", _INDEXES),
-        Listed("DROP INDEX by_day ON trips", _INDEXES, newer=_NEEDS_LOCK),
+        Listed("DROP INDEX expr_index_by_day ON trips", _INDEXES, newer=_NEEDS_LOCK),
+        Listed("CREATE INDEX by_rider2 ON trips USING secondary_index(rider)", _DDL, newer=_NEEDS_LOCK),
+        Listed("DROP INDEX secondary_index_by_rider2 ON trips", _QUERIES, newer=_NEEDS_LOCK),
+        Listed(
+            "DROP INDEX column_stats ON trips",
+            _QUERIES,
+            refused="Drop these first",
+            because="`partition_stats` rests on it: drop that first",
+        ),
+        Listed("DROP INDEX partition_stats ON trips", _QUERIES),
+        Listed("DROP INDEX column_stats ON trips", _QUERIES),
+        Listed(
+            "SELECT key FROM hudi_metadata('trips') WHERE type = 5",
+            _QUERIES,
+            refused="UNRESOLVED_COLUMN",
+            because="one partition of the metadata table a call, by its own columns: `hudi_metadata('trips', 'record_index')`",
+        ),
         Listed("SHOW INDEXES FROM trips", _INDEXES, newer="shows those that it has"),
         Listed("DROP INDEX nothing ON trips", _INDEXES, _NOT_IN_HUDI, "an index of the table", "there is no such index"),
     ],

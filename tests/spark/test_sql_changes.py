@@ -234,7 +234,7 @@ def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(atta
         ("update {} set part = 'p3'", "neither part of the key nor of the partition"),
         ("update {} set nothing = 3", "columns of the table: id, ts, x, part"),
         ("update {} set x = 1, x = 2", "every column once"),
-        ("update {} set x = 'abc'", "CANNOT_SAFELY_CAST|INCOMPATIBLE_DATA_FOR_TABLE"),
+        ("update {} set x = 'abc'", "CAST_INVALID_INPUT"),
         ("update {} set ts = null where id = 1", "ts"),
         ("update {} set x = y", "UNRESOLVED_COLUMN"),
         ("delete from {} where id =", "PARSE_SYNTAX_ERROR"),

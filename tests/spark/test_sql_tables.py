@@ -183,8 +183,6 @@ def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Nam
     assert not place.exists()
 
 
-
-
 @pytest.mark.rotation(2)
 def test_a_plain_session_reads_and_inserts_into_what_was_made(attached: SparkSession, name: Name) -> None:
     made, from_query = name(), name()

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DateType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS
@@ -31,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "key_changed"]
 
+_ANSI = "spark.sql.ansi.enabled"
+_FROM_TEXT = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 _NUMBER = count()
 _SEQNO = "_hoodie_commit_seqno"
 
@@ -146,7 +157,26 @@ class Change:
             schema: Of the changes.
         """
         kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
+        if str(self.session.spark.conf.get(_ANSI)).lower() == "true":  # otherwise what is no number became null in silence
+            rows = _read_texts(rows, kinds)
         return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
+
+
+def _read_texts(rows: DataFrame, kinds: StructType) -> DataFrame:
+    """Rows whose texts are cast where columns are numbers, dates or times: `SET ts = '17'`, as Apache Hudi takes it."""
+    given = rows.schema.fields
+    if len(given) != len(kinds):
+        return rows
+    texts = [
+        isinstance(field.dataType, StringType) and isinstance(kind.dataType, _FROM_TEXT)
+        for field, kind in zip(given, kinds, strict=True)
+    ]
+    if not any(texts):
+        return rows
+    placed = rows.toDF(*(str(number) for number in range(len(given))))
+    columns = [placed[str(number)] for number in range(len(given))]
+    cast = [c.cast(kind.dataType) if text else c for c, kind, text in zip(columns, kinds, texts, strict=True)]
+    return placed.select(*[column.alias(field.name) for column, field in zip(cast, given, strict=True)])
 
 
 def _field(value: str, name: str) -> str:

@@ -5,6 +5,7 @@ What is only of the entry passes: comments, and properties that are nobody's but
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["alter_entry", "check_setting", "set_properties"]
 
 _COLUMNS = "ADD COLUMNS, RENAME COLUMN, DROP COLUMNS and ALTER COLUMN … TYPE change the table and its entry."
+_SERDE = re.compile(r"\bSET\s+SERDEPROPERTIES\b", re.IGNORECASE)
+"""What Apache Hudi calls the options of a table's writes."""
 _PROPERTIES = "What a table was created with stays."
 _PARTITIONS = "Partitions come with their rows and go with them: INSERT INTO, ALTER TABLE … DROP PARTITION."
 _HINTS = {
@@ -84,6 +87,7 @@ def set_properties(session: SqlSession, entry: Entry, statement: SetTablePropert
         options.pop(key, None)
     OPTIONS.read(options)
     changed = options != dict(entry.options)
+    text = _SERDE.sub("SET TBLPROPERTIES", text, count=1)
     if changed:
         session.catalog.keep_options(entry, options)
     try:

@@ -19,7 +19,8 @@ __all__ = ["create_index", "drop_index", "refresh_index"]
 
 _RECORD, _SECONDARY, _BLOOM, _STATS = "record_index", "secondary_index", "bloom_filters", "column_stats"
 _PREFIXES = ("", "secondary_index_", "expr_index_")
-_EXPRESSION = "expr"
+_EXPRESSION, _FUNCTION = "expr", "func"
+"""The option that names a function, and its name in Apache Hudi before 1.0."""
 
 
 def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> DataFrame:
@@ -32,7 +33,8 @@ def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> D
     columns = [column_of(entry.columns, name) for name in statement.columns]
     keys = table.properties.record_keys
     options = dict(statement.options)
-    expression = options.pop(_EXPRESSION, None)
+    function = options.pop(_FUNCTION, None)
+    expression = options.pop(_EXPRESSION, function)
     kind = statement.kind or (_RECORD if set(columns) == set(keys) else _SECONDARY)
     if kind == _BLOOM and expression is None and statement.index != _BLOOM:
         expression = "identity"  # as Apache Hudi makes one that is of a column

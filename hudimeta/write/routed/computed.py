@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitError
 from hudimeta.keys import generated_keys
+from hudimeta.schema import conform_column
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
@@ -144,12 +145,18 @@ def _identities(action: RowAction, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Columns in the table's types, where Arrow calls them otherwise only: zones of times, large strings."""
+    """Columns in the table's types, where Arrow calls them otherwise only: zones of times, large strings.
+
+    Raises:
+        SchemaMismatch: A field of a struct is null that may not be.
+    """
     for number, field in enumerate(rows.schema):
         at = schema.get_field_index(field.name)
         kind = schema.field(at).type if at >= 0 else pa.string() if field.name in META_COLUMNS else field.type
         if field.type != kind:
-            rows = rows.set_column(number, field.name, rows.column(number).cast(kind))
+            column = rows.column(number)
+            fitted = conform_column(column, pa.field(field.name, kind)) if pa.types.is_nested(kind) else column.cast(kind)
+            rows = rows.set_column(number, field.name, fitted)
     return rows
 
 
