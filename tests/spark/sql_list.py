@@ -163,7 +163,7 @@ SECTIONS: dict[str, list[Listed]] = {
             "a row's key says which row it is",
         ),
         Listed("UPDATE trips SET nope = 1", _SPARK, _NOT_IN_HUDI, "columns of the table", "there is no such column"),
-        Listed("UPDATE trips SET fare = 'much'", _SPARK, _NOT_IN_HUDI, "CAST_INVALID_INPUT", "no number"),
+        Listed("UPDATE trips SET fare = array(1)", _SPARK, _NOT_IN_HUDI, "CANNOT_SAFELY_CAST", "Spark's rules of assignment"),
         Listed("UPDATE trips SET ts = '1697516137' WHERE rider = 'rider-A'", _QUERIES),
         Listed("DELETE FROM nothing WHERE id = 1", _SPARK, _NOT_IN_HUDI, "TABLE_OR_VIEW_NOT_FOUND", "there is no such table"),
     ],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 WRONG = {
     "update wrong set nope = 1": "columns of the table: id, name, price, ts, day",
-    "update wrong set price = 'abc' where id = 1": "CAST_INVALID_INPUT",
+    "update wrong set price = array(1) where id = 1": "INCOMPATIBLE_DATA_FOR_TABLE",
     "update wrong set price = (select max(price) from nope)": MISSING,
     "delete from wrong where nope = 1": "UNRESOLVED_COLUMN",
     "delete from nodb.wrong where id = 1": MISSING,
@@ -79,7 +79,7 @@ OF_EVERY_KIND = {
     "insert overwrite wrong select 1": "NOT_ENOUGH_DATA_COLUMNS",
     "insert into wrong replace where nope = 1 select * from wrong": "UNRESOLVED_COLUMN",
     "insert into wrong partition (nope = '1') select 1": "columns of the table",
-    "merge into wrong t using wrong_view s on t.id = s.id when matched then update set price = 'x'": "CAST_INVALID_INPUT",
+    "merge into wrong t using wrong_view s on t.id = s.id when matched then update set price = array(1)": "CAST",
     "merge into wrong t using wrong_view s on false when not matched then insert (id, id) values (1, 2)": "every column once",
     "merge into wrong t using wrong_view s on false when not matched then insert (id) values (1, 2)": "VALUE_COUNT_MISMATCH",
     "truncate table wrong partition (nope = 1)": "columns of the table",
@@ -165,8 +165,13 @@ def test_what_is_wrong_is_said_and_changes_nothing(attached: SparkSession, path:
             attached.sql(statement)
         assert says in str(caught.value), statement
         assert found() == before, statement
-    with pytest.raises(Exception, match="a record key in every row"):  # which tasks see: the write is rolled back
-        attached.sql("insert into wrong values (null, 'a', 1.0, 1, 'd1')")
+    seen_by_tasks = {
+        "insert into wrong values (null, 'a', 1.0, 1, 'd1')": "a record key in every row",
+        "update wrong set price = 'abc' where id = 1": "CAST_INVALID_INPUT",
+    }
+    for statement, says in seen_by_tasks.items():  # the write is rolled back
+        with pytest.raises(Exception, match=says):
+            attached.sql(statement)
     assert attached.table("wrong").count() == 2
     check(path)
 

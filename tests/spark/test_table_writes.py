@@ -103,7 +103,7 @@ def test_a_table_is_made_and_written_by_its_name(attached: SparkSession, name: s
 def test_rows_bring_new_columns_where_the_writer_says_so(attached: SparkSession, name: str) -> None:
     some(attached, [1], 1).write.format("hudimeta").options(**KEYS).partitionBy("part").saveAsTable(name)
     wider = some(attached, [2], 1).drop("x").withColumn("note", expr("concat('n', id)"))
-    with pytest.raises(Exception, match=r"(?i)columns"):
+    with pytest.raises(Exception, match="INCOMPATIBLE_DATA_FOR_TABLE"):
         wider.write.format("hudimeta").mode("append").saveAsTable(name)
     wrong = wider.withColumn("ts", expr("array(1)"))
     with pytest.raises(Exception, match="INCOMPATIBLE_DATA_FOR_TABLE"):
