@@ -264,11 +264,12 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("REFRESH INDEX by_rider ON trips", _INDEXES),
         Listed("DROP INDEX IF EXISTS nothing ON trips", _INDEXES),
         Listed("DROP INDEX expr_index_by_day ON trips", _INDEXES, newer=_NEEDS_LOCK),
-        Listed("CREATE INDEX by_rider2 ON trips USING secondary_index(rider)", _DDL, newer=_NEEDS_LOCK),
-        Listed("DROP INDEX secondary_index_by_rider2 ON trips", _QUERIES, newer=_NEEDS_LOCK),
+        Listed("CREATE INDEX by_rider2 ON trips USING secondary_index(rider)", _DDL, _NOT_IN_HUDI),
+        Listed("DROP INDEX secondary_index_by_rider2 ON trips", _QUERIES, _NOT_IN_HUDI),
         Listed(
             "DROP INDEX column_stats ON trips",
             _QUERIES,
+            "drops both",
             refused="Drop these first",
             because="`partition_stats` rests on it: drop that first",
         ),
@@ -277,6 +278,7 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed(
             "SELECT key FROM hudi_metadata('trips') WHERE type = 5",
             _QUERIES,
+            "shows the records of all partitions in one",
             refused="UNRESOLVED_COLUMN",
             because="one partition of the metadata table a call, by its own columns: `hudi_metadata('trips', 'record_index')`",
         ),

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyspark_hudimeta
 import pytest
 
 import hudimeta
 from hudimeta.config import HudiWarning
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
+from tests.spark.sql_tables import Name, rows
 from tests.spark.tables import refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NUMBER = count()
-
 
 @pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
-
-
-@pytest.fixture
-def t(attached: SparkSession) -> Iterator[str]:
+def t(name: Name) -> str:
     """The name of a table that is dropped after the test, with its files."""
-    name = f"altered_{next(NUMBER)}"
-    yield name
-    attached.sql(f"drop table if exists {name} purge")
-
-
-def rows(spark: SparkSession, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
-    return sorted(map(tuple, spark.sql(f"select {columns} from {table}").collect()), key=repr)
+    return name()
 
 
 def folder_of(spark: SparkSession, table: str) -> str:
