@@ -65,9 +65,8 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         self._unread = True
 
     def __repr__(self) -> str:
-        properties = self.properties
-        kind = properties.type.value.lower().replace("_", " ")
-        return f"Table({hidden(self.path)!r}: {properties.name}, {kind}, version {properties.version})"
+        kind = self.properties.type.value.lower().replace("_", " ")
+        return f"Table({hidden(self.path)!r}: {self.properties.name}, {kind}, version {self.version})"
 
     # What it is
 
@@ -353,8 +352,15 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         """
         from hudimeta.api import verbs
 
-        storage, options = self._changing()
-        return verbs.alter(storage, options, add=add, rename=rename, drop=drop, retype=retype, nullable=nullable, move=move)
+        given: dict[str, Any] = {
+            "add": add,
+            "rename": rename,
+            "drop": drop,
+            "retype": retype,
+            "nullable": nullable,
+            "move": move,
+        }
+        return verbs.alter(*self._changing(), **given)
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.

@@ -11,6 +11,7 @@ __all__ = [
     "one_apart",  # names that a flipped bit makes of others
     "parquet",  # base files, and what their footers say
     "plain_arrays",  # Arrow arrays of NumPy arrays and lists
+    "required_fields",  # fields that are not null, below structs that are
     "properties",  # Java's properties text
     "seal",  # checksums of small text files
 ]

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
-    "definition",  # CREATE, ALTER and DROP TABLE
+    "altering",  # ALTER TABLE of columns
+    "definition",  # CREATE and DROP TABLE
     "described",  # what SHOW CREATE TABLE and its kin say, and columns as statements declare them
     "door",  # `pyspark_hudimeta.sql`, for sessions of any kind
     "insertion",  # INSERT
