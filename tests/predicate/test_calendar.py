@@ -1,14 +1,16 @@
-"""Dates and times of texts: the calendar of Python's own dates, and which patterns keep the order of times."""
+"""Dates and times: the calendar of Python's own dates, local times far ahead, and which patterns keep the order of times."""
 
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
 
 import pyarrow as pa
 import pytest
 
 from hudimeta.predicate.datetime_pattern import compile_pattern
 from hudimeta.predicate.datetime_text import parse_date
+from hudimeta.predicate.local_time import to_local
 
 YEARS = [*range(1, 9), *range(1596, 1606), *range(1896, 1906), *range(1996, 2008), 2096, 2100, 2104, 9996, 9999]
 
@@ -45,3 +47,13 @@ def test_the_last_days_of_months_are_those_of_the_calendar(month: int) -> None:
 )
 def test_texts_of_a_pattern_are_in_the_order_of_times_where_no_field_varies_in_width(pattern: str, ordered: bool) -> None:
     assert compile_pattern(pattern).ordered == ordered
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Sydney"])
+def test_local_times_after_2037_follow_the_rules_of_their_own_year(zone: str) -> None:
+    """Where clocks change on certain weekdays, of years with and without a leap day; a step of 23 hours meets all hours."""
+    begin, end = (int(dt.datetime(year, 1, 1, tzinfo=dt.timezone.utc).timestamp()) for year in (2036, 2110))
+    seconds = range(begin, end, 23 * 3600)
+    local = to_local(pa.array([s * 1_000_000 for s in seconds], pa.int64()).view(pa.timestamp("us", "UTC")), zone)
+    there = zoneinfo.ZoneInfo(zone)
+    assert local.to_pylist() == [dt.datetime.fromtimestamp(s, there).replace(tzinfo=None, fold=0) for s in seconds]
