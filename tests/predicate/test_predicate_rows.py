@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.errors import PredicateError
 from hudimeta.predicate import bind, bind_value, evaluate, evaluate_batch, parse
 
 D = decimal.Decimal
@@ -220,3 +221,25 @@ def test_chunks_batches_and_empty_tables_are_judged_alike() -> None:
     assert evaluate(bound, TABLE.slice(0, 0)).to_pylist() == []
     assert answers("1 = 1") == [True] * 4
     assert TABLE.filter(evaluate(bound, TABLE)).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "where", ["s['x'] = 2", "s['X'] = 2", "s.y['z'] = 6", "a[0].x = 2", "m['k'].x = 2", "element_at(a, 1).x = 2"]
+)
+def test_fields_of_structs_are_named_after_a_point_and_in_brackets(where: str) -> None:
+    x = pa.struct([("x", pa.int64())])
+    table = pa.table(
+        {
+            "s": pa.array([{"x": 1, "y": {"z": 5}}, {"x": 2, "y": {"z": 6}}, None]),
+            "a": pa.array([[{"x": 1}], [{"x": 2}], None], pa.list_(x)),
+            "m": pa.array([[("k", {"x": 1})], [("k", {"x": 2})], None], pa.map_(pa.string(), x)),
+        }
+    )
+    assert evaluate(bind(parse(where), table.schema), table).to_pylist() == [False, True, None]
+
+
+def test_a_field_that_is_not_there_is_named_with_those_that_are() -> None:
+    schema = pa.schema([("s", pa.struct([("x", pa.int64()), ("y", pa.int64())]))])
+    with pytest.raises(PredicateError, match="names a field 'nope' that is not there") as caught:
+        bind(parse("s['nope'] = 1"), schema)
+    assert "allowed is x, y" in str(caught.value)
