@@ -38,6 +38,8 @@ class RandomModel:
             if self.kind.deletes(winner):
                 del self.rows[place]
                 continue
+            if self.kind.stays:
+                winner = {**winner, **{name: old[name] for name in self.kind.place_columns}}
             if self.kind.payload in FILLING:
                 winner = {name: loser.get(name) if value is None else value for name, value in winner.items()}
             self.rows[place] = dict(winner)
@@ -54,11 +56,11 @@ class RandomModel:
         for row in given:
             self.rows.pop(self.kind.identity(row), None)
 
-    def drop(self, leaves: Callable[[Row], bool]) -> None:
+    def drop(self, leaves: Callable[[Row], bool | None]) -> None:
         """Rows of which something is true."""
         self.rows = {place: row for place, row in self.rows.items() if not leaves(row)}
 
-    def change(self, where: Callable[[Row], bool], values: Row) -> None:
+    def change(self, where: Callable[[Row], bool | None], values: Row) -> None:
         """An UPDATE; it leaves ordering values as they are."""
         self.rows = {place: {**row, **values} if where(row) else row for place, row in self.rows.items()}
 

@@ -132,19 +132,19 @@ def normal(value: Any) -> Any:
     return value
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether `=` of Spark's SQL holds between a value of a column and one that is not null."""
+def same(one: Any, other: Any) -> bool | None:
+    """Whether `=` of Spark's SQL holds between a value of a column and one that is not null; None for unknown."""
     if one is None:
-        return False
+        return None
     if isinstance(one, float) and isinstance(other, float):
         return one == other or (math.isnan(one) and math.isnan(other))
     return bool(one == other)
 
 
-def not_less(one: Any, other: Any) -> bool:
-    """Whether `>=` of Spark's SQL holds; NaN is above every number."""
+def not_less(one: Any, other: Any) -> bool | None:
+    """Whether `>=` of Spark's SQL holds; NaN is above every number. None for unknown."""
     if one is None:
-        return False
+        return None
     if isinstance(one, float) and isinstance(other, float):
         return math.isnan(one) or (not math.isnan(other) and one >= other)
     return bool(one >= other)

@@ -17,6 +17,12 @@ from tests.interop.random_tables import Kind
 CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "3"}
 ARCHIVE = {**CLEAN, "hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "6"}
 ONCE = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.clustering.async.max.commits": "1"}
+RUN = "org.apache.hudi.client.clustering."
+RINGS = {
+    "hoodie.clustering.plan.strategy.class": RUN + "plan.strategy.SparkConsistentBucketClusteringPlanStrategy",
+    "hoodie.clustering.execution.strategy.class": RUN + "run.strategy.SparkConsistentBucketClusteringExecutionStrategy",
+}
+"""How Apache Hudi splits and merges buckets, which hudimeta does unasked."""
 SERVICE_OPTIONS = {"clean": CLEAN, "archive": ARCHIVE, "compact": ONCE, "cluster": ONCE}
 
 
@@ -76,6 +82,27 @@ class Ours:
     def delete_partition(self, folder: str) -> None:
         """A partition, by its path."""
         self.table().delete_partition(folder)
+
+    def plan(self, service: str, more: Mapping[str, str]) -> str | None:
+        """Leave a compaction or clustering on the timeline; its instant."""
+        services = self.table({**ONCE, **more}).services
+        return services.compaction.schedule() if service == "compaction" else services.clustering.schedule()
+
+    def execute(self, service: str, instant: str) -> None:
+        """Run what was planned."""
+        services = self.table(ONCE).services
+        if service == "compaction":
+            services.compaction.execute(instant)
+        else:
+            services.clustering.execute(instant)
+
+    def change_version(self, version: int) -> None:
+        """Upgrade or downgrade."""
+        services = self.table().services
+        if version > self.table().version:
+            services.upgrade(version)
+        else:
+            services.downgrade(version)
 
     def serve(self, service: str, instant: str | None) -> None:
         """A table service; `instant` is what savepoints, restores and rollbacks are of."""
@@ -147,5 +174,15 @@ class Theirs:
 
     def serve(self, service: str, instant: str | None) -> None:
         """A table service; `instant` is what savepoints, restores and rollbacks are of."""
-        options = {**self.options(self.kind.indexes[0]), **SERVICE_OPTIONS.get(service, {})}
-        self.hudi.service(self.path, service, options, instant)
+        self.hudi.service(self.path, service, self._options(SERVICE_OPTIONS.get(service, {})), instant)
+
+    def plan(self, service: str, more: Mapping[str, str]) -> str | None:
+        """Leave a compaction or clustering on the timeline; its instant."""
+        return self.hudi.service(self.path, f"plan_{service}", self._options({**ONCE, **more}))
+
+    def execute(self, service: str, instant: str) -> None:
+        """Run what was planned."""
+        self.hudi.service(self.path, f"run_{service}", self._options(ONCE), instant)
+
+    def _options(self, more: Mapping[str, str]) -> dict[str, str]:
+        return {**self.options(self.kind.indexes[0]), **(RINGS if self.kind.has_rings else {}), **more}

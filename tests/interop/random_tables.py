@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ PAYLOADS = {
     "OverwriteWithLatestAvroPayload": "commit",
     "AWSDmsAvroPayload": "commit",
 }
+BUILT_IN = ("DefaultHoodieRecordPayload", "EventTimeAvroPayload", "OverwriteWithLatestAvroPayload")
+CUSTOM = tuple(set(PAYLOADS) - {"DefaultHoodieRecordPayload", "OverwriteWithLatestAvroPayload"})
+"""What is no merge mode of version 8."""
 FILLING = ("PartialUpdateAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload")
 
 
@@ -69,6 +73,16 @@ class Kind:
         return self.indexes[0].startswith("GLOBAL")
 
     @property
+    def stays(self) -> bool:
+        """Whether a row is updated where its key is, whatever its partition columns say."""
+        return self.is_global and self.shared["hoodie.simple.index.update.partition.path"] == "false"
+
+    @property
+    def has_rings(self) -> bool:
+        """Whether each partition has its own buckets, by consistent hashing."""
+        return "hoodie.index.bucket.engine" in self.shared
+
+    @property
     def by_event(self) -> bool:
         return bool(self.ordering) and PAYLOADS.get(self.payload, "event") == "event"
 
@@ -82,6 +96,15 @@ class Kind:
         marker = {"Op": pa.string(), "_hoodie_is_deleted": pa.bool_()}
         marked = [(self.marker, marker[self.marker])] if self.marker else []
         return pa.schema([*named.items(), ("ts", pa.int64()), ("ts2", pa.int32()), *marked])
+
+    def in_version(self, version: str) -> Kind:
+        """The kind that it is after a change of version; an upgrade from 6 decides anew how rows are merged, as Hudi's does."""
+        if self.version != "6" or self.payload not in BUILT_IN:
+            return dataclasses.replace(self, version=version)
+        event = self.type == "MERGE_ON_READ" or self.payload == "DefaultHoodieRecordPayload"
+        payload = "DefaultHoodieRecordPayload" if event else "OverwriteWithLatestAvroPayload"
+        shared = {**self.shared, "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model." + payload}
+        return dataclasses.replace(self, version=version, payload=payload, shared=shared)
 
     def mark(self, row: Row) -> Row:
         """The row that deletes the key of one."""

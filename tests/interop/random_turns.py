@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import hudimeta
 from hudimeta.errors import UndoError
+from hudimeta.types import COPYING_OPERATIONS
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.random_answers import Answers
 from tests.interop.random_kinds import choose_kind
@@ -39,7 +40,22 @@ WRITES = (
     "new column",
     "wider column",
 )
-SERVICES = ("clean", "archive", "compact", "compact", "cluster", "savepoint", "restore", "rollback")
+SERVICES = (
+    "clean",
+    "archive",
+    "compact",
+    "compaction",
+    "compaction",
+    "cluster",
+    "clustering",
+    "savepoint",
+    "restore",
+    "rollback",
+    "version",
+)
+"""`compaction` and `clustering` are planned by one side and run by any."""
+SIZES = ("500", "1073741824")
+"""Of files: the first splits buckets of a ring, the other merges them."""
 
 
 @dataclass
@@ -85,6 +101,8 @@ class RandomTurns:
                 self.answers.compare(self.model, self.schema)
                 if len(self.said) == 1:
                     self.ours.add_indexes()
+            self.said.append("at the end")
+            self.answers.validate_by_hudi()
         except Exception as error:
             told = "\n".join(f"  {number}: {step}" for number, step in enumerate(self.said))
             raise AssertionError(f"seed {self.seed}, Apache Hudi {self.release}, {self.kind}:\n{told}\n{error}") from error
@@ -102,13 +120,17 @@ class RandomTurns:
     def _side(self, step: str, ours: bool) -> bool:
         if self.alone is not None:
             return not self.alone
-        return ours or self._hudi_cannot(step)
+        if self.kind.version == "6":
+            return step == "version"
+        return ours or step == "version" or self._hudi_cannot(step)
 
     def _nobody_can(self, step: str) -> bool:
         kind = self.kind
         return (
-            (step == "compact" and kind.type == "COPY_ON_WRITE")
-            or (step == "cluster" and kind.indexes == ("BUCKET",))
+            (step.startswith("compact") and kind.type == "COPY_ON_WRITE")
+            or (step.startswith("cluster") and kind.indexes == ("BUCKET",) and not kind.has_rings)
+            or (step == "version" and kind.version == "8" and self.release == "1.0.2")
+            or (step == "version" and len(kind.ordering) > 1)
             or (step == "bulk_insert" and kind.indexes == ("BUCKET",))
             or (step == "rollback" and (not self.undoable or len(self.said) < 2))
             or (step == "marked" and not self.kind.marker)
@@ -119,19 +141,22 @@ class RandomTurns:
     def _hudi_cannot(self, step: str) -> bool:
         """Whether the release fails at a step on tables that it alone wrote, too.
 
-        Both refuse to replace file groups beside a secondary index, and 1.0.2 fails to delete partitions beside an index of an
-        expression. A compaction of the metadata table makes a rollback fail, whose plan stays and makes the next writes fail.
-        SQL statements of 1.2.0 take several ordering fields for one, those of 1.0.2 want stored keys, and MERGE takes a number
-        that names a partition by time for text.
+        For a record index 1.0.2 reads new log blocks by the schema of before. Both refuse to replace file groups beside a
+        secondary index, and 1.0.2 fails to delete partitions beside an index of an expression. A compaction of the metadata
+        table makes a rollback fail, whose plan stays and makes the next writes fail. SQL statements of 1.2.0 take several
+        ordering fields for one, those of 1.0.2 want stored keys, and all take a number that names a partition by time for
+        text, which UPDATE stores in the schema of the table, so that no write follows it.
         """
         virtual = "hoodie.populate.meta.fields" in self.kind.shared
-        if step in ("update", "delete where", "merge") and (len(self.kind.ordering) > 1 or virtual):
+        timed = "ms" in self.kind.place_columns
+        if step in ("update", "delete where", "merge") and (len(self.kind.ordering) > 1 or virtual or timed):
             return True
-        if step == "merge" and "ms" in self.kind.place_columns:
+        indexed = self.kind.shared["hoodie.metadata.record.index.enable"] == "true"
+        if step == "wider column" and self.release == "1.0.2" and indexed and self.kind.type == "MERGE_ON_READ":
             return True
         if step == "rollback":
             return self.kind.shared["hoodie.metadata.compact.max.delta.commits"] != "10"
-        replaces = step in ("insert_overwrite", "insert_overwrite_table", "delete_partition", "cluster")
+        replaces = step in ("insert_overwrite", "insert_overwrite_table", "delete_partition", "cluster", "clustering")
         return replaces and (bool(self.kind.secondary) or (self.kind.expression and self.release == "1.0.2"))
 
     def _do(self, step: str, ours: bool) -> None:
@@ -140,6 +165,12 @@ class RandomTurns:
         if isinstance(side, Ours) and not self.said[1:]:
             side.create(self.schema)
         index = self.random.choice(self.kind.indexes)
+        if step in ("compaction", "clustering"):
+            self._plan(step, side)
+            return
+        if step == "version":
+            self._change_version()
+            return
         if step in SERVICES:
             self._serve(step, side)
             return
@@ -227,6 +258,9 @@ class RandomTurns:
             self.model.drop(lambda other: self.kind.place_of(other) == place)
             return
         where, holds = self.answers.predicate(self.schema, row)
+        if side is self.theirs and not self.answers.hudi_finds(where):
+            where, holds = f"num >= {row['num']}", lambda other: bool(other["num"] >= row["num"])
+            side = side if self.answers.hudi_finds(where) else self.ours
         self.said[-1] += f" {where} {index}"
         if step == "delete where":
             side.delete_where(where, index)
@@ -241,6 +275,32 @@ class RandomTurns:
         places = found.select(["num", "_hoodie_partition_path", *self.kind.place_columns]).to_pylist()
         names = ("num", *self.kind.place_columns)
         return next(str(place["_hoodie_partition_path"]) for place in places if all(place[n] == row[n] for n in names))
+
+    def _plan(self, service: str, side: Ours | Theirs) -> None:
+        """Of a compaction that one side planned the other writes before anybody runs it."""
+        planned = side.plan(service, {"hoodie.parquet.max.file.size": self.random.choice(SIZES)} if self.kind.has_rings else {})
+        self.said[-1] += f" {planned}"
+        if planned is None:
+            return
+        self.answers.compare(self.model, self.schema)
+        if service == "compaction":
+            self.answers.was_planned = True
+            self.said.append(f"upsert by {'us' if side is self.theirs and self.kind.version != '6' else 'Apache Hudi'}")
+            self._do("upsert", self.said[-1].endswith("us"))
+            self.answers.compare(self.model, self.schema)
+        ours = self._side(service, self.random.random() < 0.5)
+        self.said.append(f"run {service} by {'us' if ours else 'Apache Hudi'}")
+        (self.ours if ours else self.theirs).execute(service, planned)
+
+    def _change_version(self) -> None:
+        """6 becomes 8; 8 and 9 become each other, where Apache Hudi knows both."""
+        version = "9" if self.kind.version == "8" else "8"
+        self.said[-1] += f" {version}"
+        self.ours.change_version(int(version))
+        self.kind = self.kind.in_version(version)
+        self.saved = None
+        self.model.kind = self.answers.kind = self.kind
+        self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
 
     def _serve(self, step: str, side: Ours | Theirs) -> None:
         timeline = hudimeta.Table(self.path).timeline
@@ -258,6 +318,9 @@ class RandomTurns:
             self.model.rows = {place: dict(row) for place, row in rows.items()}
             self.answers.restored(point)
         elif step == "rollback":
+            if timeline.metadata(timeline.writes[-1])["operationType"] in COPYING_OPERATIONS:
+                self.said[-1] += ", of a compaction: not done"
+                return
             try:
                 side.serve("rollback", newest)
             except UndoError as error:
