@@ -352,15 +352,7 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         """
         from hudimeta.api import verbs
 
-        given: dict[str, Any] = {
-            "add": add,
-            "rename": rename,
-            "drop": drop,
-            "retype": retype,
-            "nullable": nullable,
-            "move": move,
-        }
-        return verbs.alter(*self._changing(), **given)
+        return verbs.alter(*self._changing(), add=add, rename=rename, drop=drop, retype=retype, nullable=nullable, move=move)
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.
@@ -401,7 +393,6 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
 
     def _now(self) -> Snapshot:
         """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""
-        if not self._unread:
-            self._snapshot = self._snapshot.refreshed()
+        self._snapshot = self._snapshot if self._unread else self._snapshot.refreshed()
         self._unread = False
         return self._snapshot
