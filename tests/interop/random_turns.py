@@ -141,18 +141,20 @@ class RandomTurns:
     def _hudi_cannot(self, step: str) -> bool:
         """Whether the release fails at a step on tables that it alone wrote, too.
 
-        For a record index 1.0.2 reads new log blocks by the schema of before. Both refuse to replace file groups beside a
-        secondary index, and 1.0.2 fails to delete partitions beside an index of an expression. A compaction of the metadata
-        table makes a rollback fail, whose plan stays and makes the next writes fail. SQL statements of 1.2.0 take several
-        ordering fields for one, those of 1.0.2 want stored keys, and all take a number that names a partition by time for
-        text, which UPDATE stores in the schema of the table, so that no write follows it.
+        For a record index 1.0.2 reads new log blocks by the schema of before, and it takes no statistics of nulls that an
+        UPDATE logs. Both refuse to replace file groups beside a secondary index, and 1.0.2 fails to delete partitions beside
+        an index of an expression. A compaction of the metadata table makes a rollback fail, whose plan stays and makes the
+        next writes fail. SQL statements of 1.2.0 take several ordering fields for one, those of 1.0.2 want stored keys, and
+        all take a number that names a partition by time for text, which UPDATE stores in the schema of the table, so that no
+        write follows it.
         """
         virtual = "hoodie.populate.meta.fields" in self.kind.shared
         timed = "ms" in self.kind.place_columns
         if step in ("update", "delete where", "merge") and (len(self.kind.ordering) > 1 or virtual or timed):
             return True
-        indexed = self.kind.shared["hoodie.metadata.record.index.enable"] == "true"
-        if step == "wider column" and self.release == "1.0.2" and indexed and self.kind.type == "MERGE_ON_READ":
+        index = {"wider column": "record.index", "update": "index.column.stats"}.get(step)
+        old = self.release == "1.0.2" and self.kind.type == "MERGE_ON_READ"
+        if index and old and self.kind.shared[f"hoodie.metadata.{index}.enable"] == "true":
             return True
         if step == "rollback":
             return self.kind.shared["hoodie.metadata.compact.max.delta.commits"] != "10"
