@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark_hudimeta
 import pytest
-from pyspark.sql.functions import col, concat, expr, lit
+from pyspark.sql.functions import array, col, concat, expr, lit
 
 from tests.spark.tables import check, refusal
 
@@ -98,9 +98,10 @@ WRONG: dict[str, tuple[Callable[[Any, DataFrame], Any], str]] = {
     "no name": (lambda m, s: m.whenMatched().update({"fare + 1": lit(1)}), "columns of the table"),
     "the key": (lambda m, s: m.whenMatched().update({"id": s.ID + 1}), "would change column id"),
     "a wrong type": (
-        lambda m, s: m.whenMatched().update({"fare": lit("much")}),
+        lambda m, s: m.whenMatched().update({"fare": array(lit(1))}),
         "INCOMPATIBLE_DATA|INVALID_COLUMN_OR_FIELD_DATA_TYPE",
     ),
+    "no number": (lambda m, s: m.whenMatched().update({"fare": lit("much")}), "CAST_INVALID_INPUT"),
     "insert of rows that match": (lambda m, s: m.whenMatched().insertAll(), "insertAll of rows that are matched"),
     "updateAll without a source": (lambda m, s: m.whenNotMatchedBySource().updateAll(), "not matched by source"),
     "the target where there is none": (lambda m, s: m.whenNotMatched().insert({"id": col("t.id")}), "UNRESOLVED_COLUMN"),
