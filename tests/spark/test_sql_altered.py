@@ -63,7 +63,15 @@ def test_new_columns_stand_before_those_of_the_partition(attached: SparkSession,
     assert attached.table(t).columns == ["first", "id", "v", "w", "n", "p"]
     attached.sql(f"insert into {t} values (7, 3, 'c', 'new', 5, 'z')")
     assert rows(attached, t) == [(7, 3, "c", "new", 5, "z"), (None, 1, "a", None, None, "x"), (None, 2, "b", None, None, "y")]
-    assert hudimeta.Table(tmp_path / "t").schema.names[5:] == ["first", "id", "p", "v", "w", "n"]
+    table = hudimeta.Table(tmp_path / "t")
+    assert table.schema.names[5:] == ["first", "id", "p", "v", "w", "n"]
+    moment = table.timeline.writes[-1].time
+    for query in (f"select * from {t} timestamp as of '{moment}'", f"select *, 1 from {t} where _hoodie_commit_time > '0'"):
+        assert [name for name in attached.sql(query).columns if name in table.schema.names[5:]] == attached.table(t).columns
+    attached.sql(f"insert into {t} select * from {t} version as of {moment} where id = 3")
+    attached.sql(f"create or replace temporary view with_meta as select * from {t} where _hoodie_record_key is not null")
+    assert [name for name in attached.table("with_meta").columns if name[0] != "_"] == attached.table(t).columns
+    attached.catalog.dropTempView("with_meta")
     assert {r.partition for r in attached.sql(f"show partitions {t}").collect()} == {"x", "y", "z"}
     check_all(open_storage(tmp_path / "t"))
 

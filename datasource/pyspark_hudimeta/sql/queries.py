@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import count
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import Reference, function_tables, quoted, references, without_database
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.sql.moments import instant_named
-from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 from pyspark_hudimeta.table_functions import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
         if not exchange.frames:
             return session.query(changed)
         return session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
+
+
+def _in_order(entry: Entry, names: Sequence[str], *, with_meta: bool) -> list[str]:
+    """The columns of a read in the order of an entry, which has those of the partition last; what it does not know follows."""
+    known = [name for name in entry.columns.names if name in names]
+    meta = [name for name in names if name in META_COLUMNS]
+    return [*(meta if with_meta else ()), *known, *(name for name in names if name not in known and name not in META_COLUMNS)]
 
 
 class _Exchange:
@@ -120,16 +128,15 @@ class _Exchange:
         options = {key: value for key, value in entry.options.items() if key not in (AS_OF.key, COLUMNS.key)}
         options |= {AS_OF.key: moment} if moment is not None else {}
         if self._lasts:
-            if not self._with_meta:
-                options[COLUMNS.key] = ",".join(entry.columns.names)
+            stored = opened(self._session, entry).schema.names if self._with_meta else ()
+            options[COLUMNS.key] = ",".join([*(name for name in stored if name in META_COLUMNS), *entry.columns.names])
             options[PATH.key] = entry.location
             stated = ", ".join(f"{literal(key)} {literal(value)}" for key, value in sorted(options.items()))
             name = f"_hudimeta_read_{zlib.crc32(stated.encode())}"
             self._session.plain(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING hudimeta OPTIONS ({stated})")
             return name
         frame = self._session.spark.read.format("hudimeta").options(**options).load(entry.location)
-        if not self._with_meta:
-            frame = frame.drop(*META_COLUMNS)
+        frame = frame.select(*map(quoted, _in_order(entry, frame.columns, with_meta=self._with_meta)))
         name = f"_hudimeta_query_{next(_NUMBER)}"
         if self._session.jvm is None:
             self.frames[name] = frame
