@@ -32,12 +32,12 @@ __all__ = ["alter", "alteration", "set_defaults"]
 
 
 def alteration(
-    add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field],
-    rename: Mapping[str, str] | None,
-    drop: str | Sequence[str],
-    retype: Mapping[str, pa.DataType] | None,
-    nullable: str | Sequence[str],
-    move: Mapping[str, str | None] | None,
+    add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field] = (),
+    rename: Mapping[str, str] | None = None,
+    drop: str | Sequence[str] = (),
+    retype: Mapping[str, pa.DataType] | None = None,
+    nullable: str | Sequence[str] = (),
+    move: Mapping[str, str | None] | None = None,
 ) -> Alteration:
     """The change that the arguments of `Table.alter` ask for. Raises ConfigError when it is none."""
     odd = next((name for name in (add if isinstance(add, Mapping) else ()) if not is_text(name)), None)

@@ -64,7 +64,7 @@ def test_a_merge_joins_anew(table: ModelledTable, changes: Changes) -> None:
 
 def test_a_column_is_added_beside_a_write(table: ModelledTable) -> None:
     def widen() -> None:
-        alter(table.session(), alteration({"z": pa.int64()}, {}, (), {}, {}))
+        alter(table.session(), alteration({"z": pa.int64()}))
 
     rows = simple_rows([3, 20], 5)
     report = write_rows(session_while(table, widen), Operation.UPSERT, rows)

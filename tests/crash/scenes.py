@@ -200,7 +200,7 @@ SCENES: Mapping[str, Make] = {
     "upsert whose changes are captured": on(
         captured, lambda session: write_rows(session, Operation.UPSERT, ROWS), lambda model: model.write(Operation.UPSERT, ROWS)
     ),
-    "alter": on(young, lambda session: alter(session, alteration({"z": pa.int64()}, {}, (), {}, {}))),
+    "alter": on(young, lambda session: alter(session, alteration({"z": pa.int64()}))),
     "upkeep of the metadata table": on(
         aged,
         lambda session: write_rows(session, Operation.UPSERT, FEW),

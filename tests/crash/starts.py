@@ -136,7 +136,7 @@ class Starts:
         """A table that captures changes, altered once so that its commits carry a history."""
         table = self._new(f"captured {type}", {**options_of(type), "hoodie.table.cdc.enabled": "true"})
         table.write(Operation.INSERT, simple_rows(range(12), 1))
-        alter(table.session(), alteration({"y": pa.int64()}, {}, (), {}, {}))
+        alter(table.session(), alteration({"y": pa.int64()}))
         return table
 
     def _empty(self, type: str) -> ModelledTable:
