@@ -123,7 +123,9 @@ class Scan:
         opened = self._opened
         task = task_at(opened.snapshot, opened.columns, opened.bound)
         if opened.range_slices is not None and opened.changes is not None:
-            task = replace(task, instants=VisibleInstants(frozenset(opened.changes.times), None))
+            commits = frozenset(opened.changes.times)
+            merged = commits if opened.snapshot.properties.populate_meta else None
+            task = replace(task, instants=VisibleInstants(commits, None), merged_commits=merged)
         footers = opened.bound is not None and _may_use_footers(opened.snapshot)
         return replace(
             task,

@@ -76,6 +76,7 @@ class ReadTask:
         log_keys: Leave out log files that touch none of the keys that the predicate asks for, as the files' ends say.
         merge_options: Options that merging goes by, by their names.
         skip_damage: Leave out file slices with a damaged file, and say so, instead of failing; for reads of users only.
+        merged_commits: Of a base file below log files, only rows that these commits wrote take part in the merge; None for all.
     """
 
     location: str
@@ -95,6 +96,7 @@ class ReadTask:
     merge_options: Mapping[str, str] = field(default_factory=dict)
     beside: ArrowPredicate | None = None
     skip_damage: bool = False
+    merged_commits: frozenset[str] | None = None
 
     @contextlib.contextmanager
     def telling_removals(self) -> Iterator[None]:

@@ -29,6 +29,7 @@ from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import join
+from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
@@ -140,10 +141,19 @@ class SliceReader:
             return
         from hudimeta.slices.bounded_merge import merged_rows
 
-        base = (self._with_keys(piece) for piece in self._base_rows(file_slice, task.merged))
+        base = (self._with_keys(self._taking_part(piece)) for piece in self._base_rows(file_slice, task.merged))
         parts = self._log_parts(blocks)
         for rows in merged_rows(parts, base, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):
             yield self._without_keys(rows)
+
+    def _taking_part(self, piece: pa.Table) -> pa.Table:
+        """Those rows of a base file that are merged with the log."""
+        if self.task.merged_commits is None:
+            return piece
+        import pyarrow.compute as pc
+
+        commits = pa.array(sorted(self.task.merged_commits), pa.string())
+        return piece.filter(pc.is_in(piece.column(META_COLUMNS[0]), value_set=commits))
 
     def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema, constants: pa.Table | None = None) -> Iterator[pa.Table]:
         """Rows of the base file.

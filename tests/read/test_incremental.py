@@ -161,3 +161,19 @@ def test_archived_commits_of_a_table_without_meta_columns_are_refused(tmp_path: 
     since = table.timeline.writes[0]
     assert since.completion is not None
     assert since.completion in str(caught.value)
+
+
+@pytest.mark.parametrize("service", ["", "compact", "cluster"])
+@pytest.mark.parametrize("payload", ["", "org.apache.hudi.common.model.PartialUpdateAvroPayload"])
+def test_a_service_in_the_range_brings_no_older_rows_into_its_merge(service: str, payload: str, tmp_path: Path) -> None:
+    """A late row, and an update that leaves a column alone, are what their commit wrote; Apache Hudi 1.0.2 and 1.2.0 say so."""
+    rule = {"hoodie.datasource.write.payload.class": payload} if payload else {}
+    table = create(tmp_path, "MERGE_ON_READ", **rule, **{"hoodie.compact.inline.max.delta.commits": "1"})
+    begin = put(table, ["k0", "k1", "k2"], "base", 5).completion
+    assert begin is not None
+    put(table, ["k0"], "before the service", 6)
+    if service:
+        getattr(table, service)()
+    rows = [{"id": "k1", "part": "p", "ts": 4, "v": "late"}, {"id": "k2", "part": "p", "ts": 7, "v": None}]
+    table.upsert(pa.Table.from_pylist(rows, SCHEMA))
+    assert changed(table, begin) == {"k0": "before the service", "k1": "late", "k2": None}
