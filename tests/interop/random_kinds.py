@@ -78,8 +78,9 @@ class _Choices:
         indexes, secondary, expression = self._indexes(dropped)
         self._storage()
         if self.release == "1.0.2" and self.type == "MERGE_ON_READ" and self.has_stats:
-            # The release fails on statistics of fields of structs that are null.
-            data = tuple(name for name in data if name != "st")
+            # The release fails on statistics of fields of structs that are null, and of null dates in blocks of Avro.
+            unfit = {"st", "d"} if self.shared["hoodie.logfile.data.block.format"] == "avro" else {"st"}
+            data = tuple(name for name in data if name not in unfit)
         if payload:
             self.shared["hoodie.datasource.write.payload.class"] = "org.apache.hudi.common.model." + payload
         else:
