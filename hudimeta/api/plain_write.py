@@ -33,12 +33,14 @@ from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.observability import metered
 from hudimeta.redaction import hidden, redacted
+from hudimeta.schema import strip_meta_columns
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.table.file_names import WriteToken
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.carried_keys import CARRYING_COLUMNS, carries_keys
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
@@ -101,6 +103,7 @@ class PlainWrite:
         open_write: The instant and what it knows.
         schema: Data columns of the table after the write.
         defaults: What new rows get in columns that the rows came without; None for nothing.
+        carried: Meta columns by which rows say which rows of the table they are; none where key columns do, or none shall.
     """
 
     location: str
@@ -108,6 +111,7 @@ class PlainWrite:
     open_write: OpenWrite
     schema: pa.Schema
     defaults: DefaultValues | None = None
+    carried: tuple[str, ...] = ()
 
     @classmethod
     def begin(cls, location: str, options: Mapping[str, str], schema: pa.Schema, *, overwrite: bool) -> PlainWrite:
@@ -116,7 +120,7 @@ class PlainWrite:
         Args:
             location: Absolute path or URI.
             options: Of the write.
-            schema: Of the rows.
+            schema: Of the rows; of meta columns it may have those of `carries_keys`.
             overwrite: Spark's mode.
 
         Raises:
@@ -126,14 +130,15 @@ class PlainWrite:
         parsed = OPTIONS.read(given)
         storage = metered(CountingStorage(open_storage(location, parsed.texts)), parsed)
         operation = operation_of(parsed, overwrite)
-        session = open_or_create(storage, parsed, schema, operation)
+        session = open_or_create(storage, parsed, strip_meta_columns(schema), operation)
         table = TableFiles.now(session)
+        carried = CARRYING_COLUMNS if carries_keys(table.generator(), operation, schema.names) else ()
         checked = prepare(table, session, operation, schema.empty_table())
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
         write, _ = session.coordinator.begin(operation, None if undone else table.snapshot.timeline, heartbeat=True)
         begun = replace(write, rolled_back=(*undone, *write.rolled_back))
-        return cls(location, parsed, begun, checked.schema, checked.defaults)
+        return cls(location, parsed, begun, checked.schema, checked.defaults, carried)
 
     def _storage(self) -> CountingStorage:
         return CountingStorage(open_storage(self.location, self.options.texts))

@@ -6,6 +6,7 @@ __all__ = [
     "base_files",  # writing base files
     "batch",  # rows made ready: checked, keyed, one row a key
     "bulk_sort",  # the order of a bulk insert
+    "carried_keys",  # rows that were read from a table without key columns, and come back to it
     "combining",  # one row a key among the rows of a write
     "creation",  # creating a table
     "default_values",  # what new rows get in columns that they lack

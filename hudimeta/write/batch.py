@@ -13,9 +13,11 @@ from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import conform
-from hudimeta.slices.merge_rules import DELETED_COLUMN, MergeRules
+from hudimeta.slices.merge_rules import DELETED_COLUMN, KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import order_codes, ordering_columns
 from hudimeta.table.positions import rows_at
+from hudimeta.types import Operation
+from hudimeta.write.carried_keys import CARRYING_COLUMNS, carried_keys, carries_keys, check_stay
 
 __all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch", "with_unstored"]
 
@@ -70,23 +72,30 @@ class KeyedBatch:
         return self.take(np.sort(order[last]))
 
 
-def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rules: MergeRules) -> KeyedBatch:
+def keyed_batch(
+    rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rules: MergeRules, *, carried: bool = False
+) -> KeyedBatch:
     """Make rows ready.
 
     Args:
-        rows: As the user gave them; meta columns are ignored.
+        rows: As the user gave them; meta columns are ignored, unless they are the keys.
         schema: The table's data columns after this write.
         generator: Makes keys.
         rules: Mark deletes.
+        carried: The rows have their keys in their meta columns; see `carries_keys`.
 
     Raises:
         SchemaMismatch: Types or nulls that do not fit, a null key or ordering value, no column for one of these or for the
-            partition.
+            partition; a row with a generated key that its columns place elsewhere.
     """
     _check_present(rows, generator, rules)
     fitted = conform(rows, schema)
     named = with_unstored(fitted, rows, generator)
+    paths = single_array(generator.partition_paths(named))
     keys = None if generator.generates_keys else single_array(generator.record_keys(named))
+    if carried:
+        keys, lying = carried_keys(rows)
+        check_stay(lying, paths)
     for field in rules.ordering_fields if rules.by_event_time else ():
         column = ordering_columns(fitted, (field,))[0]
         if column.null_count:
@@ -96,7 +105,7 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
                 "a value in every row, because it decides which row is newer",
                 "Fill the nulls, or create the table without ordering columns.",
             )
-    return KeyedBatch(fitted, keys, single_array(generator.partition_paths(named)), deleted_rows(fitted, rules))
+    return KeyedBatch(fitted, keys, paths, deleted_rows(fitted, rules))
 
 
 def with_unstored(fitted: pa.Table, rows: pa.Table, generator: KeyGenerator) -> pa.Table:
@@ -139,24 +148,32 @@ def keys_only_batch(
 ) -> KeyedBatch:
     """Rows that name what to delete: key and partition columns are needed, ordering columns used, all others ignored.
 
-    With `whole_table` keys are unique in the whole table, and partition columns are not needed.
+    With `whole_table` keys are unique in the whole table, and partition columns are not needed. Of a table that generates
+    its keys, rows name those that they were read as, by their meta columns.
 
     Raises:
-        ConfigError: The table generates its keys, so that no row can name another.
+        ConfigError: The table generates its keys, and the rows do not carry any.
         SchemaMismatch: A column is missing.
     """
-    if generator.generates_keys:
+    carried = carries_keys(generator, Operation.DELETE, rows.column_names)
+    if generator.generates_keys and not carried:
         raise ConfigError(
             "hoodie.table.recordkey.fields",
             "",
             "key columns",
-            "This table generates its keys: delete with a predicate instead.",
+            "This table generates its keys: delete with a predicate, or rows that were read with "
+            f"{' and '.join(CARRYING_COLUMNS)}.",
         )
     names = (*generator.record_fields, *(field.name for field in generator.partitions), *rules.ordering_fields)
     tops = {name.partition(".")[0] for name in names} & set(rows.column_names)
     places = [place for place, name in enumerate(rows.column_names) if name in tops]
     fitted = conform(rows.select(places), pa.schema([f for f in schema if f.name in tops]))
     named = with_unstored(fitted, rows, generator)
+    if carried:
+        keys, paths = carried_keys(rows)
+        # A table without any column does not know how many rows it has.
+        counted = fitted if fitted.num_columns else pa.table({KEY_COLUMN: keys})
+        return KeyedBatch(counted, keys, paths, np.ones(len(keys), dtype=bool))
     keys = single_array(generator.record_keys(named))
     known = all(field.name.partition(".")[0] in named.column_names for field in generator.partitions)
     if known or not whole_table:

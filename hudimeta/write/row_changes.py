@@ -25,6 +25,7 @@ from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.types import Operation, TableType
 from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.carried_keys import PATH_COLUMN
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
@@ -40,8 +41,6 @@ __all__ = [
     "update_where",
     "with_stated_keys",
 ]
-
-PATH_COLUMN = "_hoodie_partition_path"
 
 
 def read_rows(session: WriteSession, table: TableFiles, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:

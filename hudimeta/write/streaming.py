@@ -35,6 +35,7 @@ from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.carried_keys import CARRIED_NOTE, carries_keys
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
@@ -100,7 +101,9 @@ def _write_portions(
     with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
         table = table if begun is table.snapshot.timeline else TableFiles.at(session, begun)
         defaults = DefaultValues.of(session.properties, change)
-        stream = _Stream(session, table, write, change.schema, timings, defaults)
+        carried = carries_keys(table.generator(), operation, incoming.names)
+        session.notes += [CARRIED_NOTE] if carried else []
+        stream = _Stream(session, table, write, change.schema, timings, defaults, carried)
         return publish(session, table, write, change.schema, stream.write(portions), timings)
 
 
@@ -119,10 +122,12 @@ class _Stream:
         schema: pa.Schema,
         timings: Timings,
         defaults: DefaultValues | None,
+        carried: bool,
     ) -> None:
         self._session, self._table, self._write, self._schema = session, table, write, schema
         self._timings, self._defaults = timings, defaults
-        self._generator = table.generator()
+        self._generator, self._carried = table.generator(), carried
+        self._has_keys = carried or not self._generator.generates_keys
         self._rules = session.rules
         self._combining = combining_rules(session.properties, session.rules)
         self._sizing = FileSizing.of(session, table.snapshot.timeline)
@@ -141,8 +146,7 @@ class _Stream:
     def write(self, portions: Iterator[pa.Table]) -> WriteResult:
         """Write every portion; nothing becomes visible."""
         operation = self._write.operation
-        generates = self._generator.generates_keys
-        if not generates and (self._looks_up or self._fixed or combines(self._session.options, operation)):
+        if self._has_keys and (self._looks_up or self._fixed or combines(self._session.options, operation)):
             self._write_by_key(portions)
         else:
             for rows in portions:
@@ -177,7 +181,7 @@ class _Stream:
                 self._rules,
                 whole_table=self._table.lookup.choice.is_global,
             )
-        batch = keyed_batch(rows, self._schema, self._generator, self._rules)
+        batch = keyed_batch(rows, self._schema, self._generator, self._rules, carried=self._carried)
         if self._write.operation.overwrites:
             self._overwritten.update(batch.partitions.unique().to_pylist())
         return batch

@@ -27,6 +27,7 @@ from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.carried_keys import CARRIED_NOTE, carries_keys
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
@@ -171,6 +172,9 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot],
 def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
     generator = table.generator()
+    carried = carries_keys(generator, operation, rows.column_names)
+    if carried and CARRIED_NOTE not in session.notes:
+        session.notes.append(CARRIED_NOTE)
     rules = combining_rules(session.properties, session.rules)
     whole_table = operation in _KEYED and table.lookup.choice.is_global
     if operation is Operation.DELETE:
@@ -179,7 +183,7 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
     if operation is Operation.DELETE_PARTITION:
         return Prepared(partition_batch(rows, generator, table.snapshot.file_schema, session.rules), table.snapshot.file_schema)
     change = table.evolve(rows.schema)
-    batch = keyed_batch(rows, change.schema, generator, session.rules)
+    batch = keyed_batch(rows, change.schema, generator, session.rules, carried=carried)
     if any(name.startswith(SECONDARY) for name in session.properties.metadata_partitions):
         refuse_long_values(batch.rows, batch.keys, table.facts_wanted())
     if not whole_table:  # else a row may stay where it is, whatever its partition

@@ -16,6 +16,7 @@ ALL_DOORS = (
     "test_alter",
     "test_asking_key_indexes",
     "test_bad_keys",
+    "test_carried_keys",
     "test_change_capture",
     "test_changing_rows",
     "test_conflicts",
@@ -60,6 +61,7 @@ ENGINE_ONLY = {
 
 
 SMOKE = {
+    "test_an_upsert_of_rows_that_were_read_changes_them": ("spark-MERGE_ON_READ",),
     "test_rows_that_were_there_before_the_overwrite_do_not_outlive_it": ("spark-Operation.BULK_INSERT",),
     "test_a_key_moves_between_partitions": ("spark-MERGE_ON_READ",),
     "test_every_operation_works": (

@@ -21,6 +21,7 @@ from hudimeta.storage import Storage
 from hudimeta.testing import builders
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write import table_writer
+from hudimeta.write.carried_keys import CARRYING_COLUMNS
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
 from hudimeta.write.routed.driver import ROUTED, write_routed
@@ -72,7 +73,8 @@ def through(
 
 def parts_of(rows: pa.Table) -> list[pa.Table]:
     """Rows as the three parts of a routed write's input."""
-    rows = rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names])
+    dropped = set(META_COLUMNS) - set(CARRYING_COLUMNS)
+    rows = rows.drop_columns([name for name in rows.column_names if name in dropped])
     ends = [rows.num_rows * number // TASKS for number in range(TASKS + 1)]
     return [rows.slice(first, last - first) for first, last in pairwise(ends)]
 

@@ -15,6 +15,7 @@ from hudimeta.config import Options
 from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.carried_keys import CARRYING_COLUMNS
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.sources import GivenRows
@@ -66,7 +67,8 @@ def frame_of(spark: SparkSession, data: Any) -> DataFrame:
 
     stream = as_stream(data)
     rows = as_table(data) if stream is None else stream.read_all()
-    rows = rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names])
+    dropped = set(META_COLUMNS) - set(CARRYING_COLUMNS)
+    rows = rows.drop_columns([name for name in rows.column_names if name in dropped])
     if not rows.num_rows:  # of which a Connect session finds out no columns by itself
         return spark.createDataFrame([], spark_schema(rows.schema))
     return spark.createDataFrame(rows)

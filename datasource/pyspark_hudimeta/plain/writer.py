@@ -8,7 +8,7 @@ their messages only. `abort` is called also after a `commit` that raised, so it 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.config.options import OVERWRITE_MODE, PATH
 from hudimeta.types import META_COLUMNS
+from hudimeta.write.carried_keys import CARRYING_COLUMNS
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.plain.worker_heap import settle
 
@@ -62,7 +63,7 @@ class HudiWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's own cl
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("rows are written by Spark's tasks only")
-        rows = (without_meta_columns(batch) for batch in iterator)
+        rows = (without_meta_columns(batch, self._write.carried) for batch in iterator)
         # The attempt's number starts again when a stage is repeated; its id never does.
         message = TaskMessage(self._write.write(rows, context.partitionId(), context.taskAttemptId()))
         settle()
@@ -85,7 +86,7 @@ def begin_write(target: Target, schema: StructType, overwrite: bool) -> HudiWrit
     Raises:
         HudiError: Rows or options do not fit; nothing was written.
     """
-    data = type(schema)([column for column in schema if column.name not in META_COLUMNS])
+    data = type(schema)([column for column in schema if column.name not in META_COLUMNS or column.name in CARRYING_COLUMNS])
     write = PlainWrite.begin(target.location, writer_options(target.options), written_schema(data), overwrite=overwrite)
     settle()
     return HudiWriter(write)
@@ -100,9 +101,9 @@ def writer_options(given: Mapping[str, str]) -> dict[str, str]:
     return options
 
 
-def without_meta_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The data columns: a row's meta columns are of the table that it was read from."""
+def without_meta_columns(batch: pa.RecordBatch, but: Collection[str]) -> pa.RecordBatch:
+    """The data columns: a row's meta columns are of the table that it was read from. `but`: Those that count all the same."""
     import pyarrow as pa
 
-    kept = [number for number, name in enumerate(batch.schema.names) if name not in META_COLUMNS]
+    kept = [number for number, name in enumerate(batch.schema.names) if name not in META_COLUMNS or name in but]
     return pa.RecordBatch.from_arrays([batch.column(number) for number in kept], [batch.schema.names[n] for n in kept])

@@ -66,7 +66,7 @@ class SparkExecutors:
             rows: Of the write.
             schema: Of the rows, in Arrow's types.
         """
-        self._rows, self._schema = rows.drop(*META_COLUMNS), schema
+        self._rows, self._schema = rows.drop(*(name for name in META_COLUMNS if name not in schema.names)), schema
         self._files: ScannedFiles | str | None = None
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,11 @@ from hudimeta.api.verbs import run_write
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config.options import INSERT_DROP_DUPLICATES
+from hudimeta.keys import KeyGenerator
 from hudimeta.observability import metered
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.carried_keys import CARRYING_COLUMNS, carries_keys
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.routed.sources import ComputedRows, FoundRows, GivenRows, RowSource
@@ -41,7 +43,7 @@ def write_frame(spark: SparkSession, location: str, options: Options, operation:
         location: The table's absolute path or URI.
         options: Of the write.
         operation: One of `hudimeta.write.routed.driver.ROUTED`.
-        rows: Data; its `_hoodie_*` columns are ignored.
+        rows: Data; of its `_hoodie_*` columns those count that say which rows of a table without key columns these are.
 
     Raises:
         HudiError: The write was not published.
@@ -62,7 +64,7 @@ def save_frame(
         spark: The session of the DataFrame.
         location: The table's absolute path or URI.
         options: Of the write, see `writer_options`.
-        rows: Data; its `_hoodie_*` columns are ignored.
+        rows: Data; see `write_frame`.
         overwrite: The save mode, else it is append.
 
     Returns:
@@ -143,11 +145,24 @@ def run_routed(session: WriteSession, rows: RowSource, executors: SparkExecutors
 
 
 def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:
-    schema = data_schema(rows)
+    schema = data_schema(rows, carrying=_carries_keys(session, operation, rows.columns))
     executors = SparkExecutors(spark, rows, schema, session.options)
     return run_routed(session, GivenRows(operation, schema), executors)
 
 
-def data_schema(rows: DataFrame) -> pa.Schema:
-    """The Arrow schema of a DataFrame without meta columns. Raises UnsupportedFeature for types that a Hudi table has not."""
-    return written_schema(type(rows.schema)([column for column in rows.schema if column.name not in META_COLUMNS]))
+def _carries_keys(session: WriteSession, operation: Operation, names: Sequence[str]) -> bool:
+    return carries_keys(KeyGenerator.from_properties(session.properties), operation, names)
+
+
+def data_schema(rows: DataFrame, *, carrying: bool = False) -> pa.Schema:
+    """The Arrow schema of a DataFrame without meta columns.
+
+    Args:
+        rows: The DataFrame.
+        carrying: Keep the meta columns that say which rows of the table these are.
+
+    Raises:
+        UnsupportedFeature: Types that a Hudi table has not.
+    """
+    dropped = set(META_COLUMNS) - (set(CARRYING_COLUMNS) if carrying else set())
+    return written_schema(type(rows.schema)([column for column in rows.schema if column.name not in dropped]))

@@ -23,6 +23,7 @@ from hudimeta.table.file_names import WriteToken
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.carried_keys import carries_keys
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import plan_inserts
 from hudimeta.write.placement import FileSizing
@@ -96,7 +97,8 @@ class Arrival:
         rows = 0
         emptied: set[str] = set()
         with StagedFile(opened.storage, self.write.staged_path("rows", number, attempt)) as file:
-            for portion in gathered(batches, PORTION_BYTES):
+            # Meta columns count where they alone say which rows these are.
+            for portion in gathered(batches, PORTION_BYTES, meta=opened.table.generator().generates_keys):
                 batch = self._batch(opened, portion)
                 rows += len(batch)
                 emptied |= self._emptied(batch)
@@ -120,10 +122,11 @@ class Arrival:
 
     def _batch(self, opened: OpenedTable, rows: pa.Table) -> KeyedBatch:
         session, table = opened.session, opened.table
-        generator = table.generator()
-        if self.write.open_write.operation is Operation.DELETE:
+        generator, operation = table.generator(), self.write.open_write.operation
+        if operation is Operation.DELETE:
             return keys_only_batch(rows, generator, table.snapshot.file_schema, session.rules, whole_table=self.whole_table)
-        return keyed_batch(rows, self.write.schema, generator, session.rules)
+        carried = carries_keys(generator, operation, rows.column_names)
+        return keyed_batch(rows, self.write.schema, generator, session.rules, carried=carried)
 
     def _written(self, opened: OpenedTable, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
         """Write the rows of each portion into file groups of its own."""

@@ -20,6 +20,7 @@ from hudimeta.schema import conform_column
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
+from hudimeta.write.carried_keys import PATH_COLUMN
 from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, few, gathered, see
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
@@ -28,7 +29,6 @@ from hudimeta.write.routed.places import PlacedRows
 from hudimeta.write.routed.slots import Slots
 from hudimeta.write.row_buckets import batch_of, table_of
 from hudimeta.write.row_changes import (
-    PATH_COLUMN,
     check_order,
     known_batch,
     named_by_deletes,

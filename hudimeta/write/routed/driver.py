@@ -134,6 +134,7 @@ class _Run:
     ) -> None:
         self.session, self.table, self._write = session, table, write
         self._timings, self._only, self._rests_on_rows = timings, checked.only, checked.rests_on_rows
+        self._has_keys = checked.batch.keys is not None
         location, options = session.storage.root, session.options
         schema, defaults = checked.schema, checked.defaults
         self.routed = RoutedWrite(location, options, write, table.snapshot.timeline, schema, defaults)
@@ -147,9 +148,8 @@ class _Run:
     def outcome(self, source: RowSource) -> WriteResult:
         """Do everything that comes before the publication."""
         opened = OpenedTable(self.session.storage, self.session, self.table)
-        operation, table = self._write.operation, self.table
-        has_keys = source.knows_keys or not table.generator().generates_keys
-        looking = looks_up(opened, operation) and has_keys
+        operation = self._write.operation
+        looking = looks_up(opened, operation) and (source.knows_keys or self._has_keys)
         with self._timings.phase("rows"):
             arrived = self._arrived(source, looking)
         placed = [one.placed for one in arrived]
@@ -170,7 +170,7 @@ class _Run:
         session, table, operation = self.session, self.table, self._write.operation
         keyed = operation in (Operation.UPSERT, Operation.DELETE)
         whole_table = keyed and table.lookup.choice.is_global
-        meets = not table.generator().generates_keys and (
+        meets = self._has_keys and (
             looking or combines(session.options, operation) or (operation.overwrites and table.lookup.fixes_places)
         )
         route = Route.BY_SLOT if meets else Route.AT_ONCE if operation.begins_groups else Route.BY_PARTITION

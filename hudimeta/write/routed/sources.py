@@ -13,6 +13,7 @@ from hudimeta.read.scan import Scan
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.timeline import Timeline
 from hudimeta.types import Operation
+from hudimeta.write.carried_keys import PATH_COLUMN
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import ClauseKind, merge_condition
 from hudimeta.write.merge_keys import key_pairs
@@ -23,7 +24,7 @@ from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec
 from hudimeta.write.routed.merging import MergePlan, MergeSlots, SourceSide, TargetSide, merge_items, target_range
 from hudimeta.write.routed.slots import Slots
-from hudimeta.write.row_changes import PATH_COLUMN, RowChange, known_batch, scan_of, with_stated_keys
+from hudimeta.write.row_changes import RowChange, known_batch, scan_of, with_stated_keys
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, prepare
 

@@ -1,0 +1,45 @@
+"""The DataFrames of Apache Hudi's quick start, in a plain and in an attached session: a table without key columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark_hudimeta
+import pytest
+from pyspark.sql.functions import col
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TRIPS = [(1, "u1", "rider-A", 19.1, "sf"), (2, "u2", "rider-C", 27.7, "sf"), (3, "u3", "rider-F", 34.15, "sao_paulo")]
+OPTIONS = {"hoodie.table.name": "trips_table", "hoodie.datasource.write.partitionpath.field": "city"}
+
+
+@pytest.fixture(params=["plain", "attached"])
+def session(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    if request.param == "attached":
+        pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)
+
+
+def save(frame: DataFrame, path: Path, mode: str = "append", operation: str = "") -> None:
+    named = {"hoodie.datasource.write.operation": operation} if operation else {}
+    frame.write.format("hudimeta").options(**OPTIONS, **named).mode(mode).save(str(path))
+
+
+def test_rows_that_were_loaded_are_updated_and_deleted(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "trips"
+    save(session.createDataFrame(TRIPS, "ts long, uuid string, rider string, fare double, city string"), path, "overwrite")
+
+    def loaded(condition: str = "true") -> DataFrame:
+        return session.read.format("hudimeta").load(str(path)).filter(condition)
+
+    save(loaded("rider == 'rider-C'").withColumn("fare", col("fare") * 10), path)
+    assert sorted(loaded().select("rider", "fare").collect()) == [("rider-A", 19.1), ("rider-C", 277.0), ("rider-F", 34.15)]
+    save(loaded("rider == 'rider-F'"), path, operation="delete")
+    assert sorted(row.rider for row in loaded().collect()) == ["rider-A", "rider-C"]
+    save(loaded("rider == 'rider-A'"), path, operation="insert")
+    assert sorted(row.rider for row in loaded().collect()) == ["rider-A", "rider-A", "rider-C"]
