@@ -226,7 +226,7 @@ class Coordinator:
         if self._metadata is None or publication.known is None or publication.apart is not None:
             return None
         of_publication = (publication.files, publication.schema, publication.known, publication.replaced)
-        return self._metadata.prepare(write.instant, *of_publication, write.runs_a_plan)
+        return self._metadata.prepare(write.instant, *of_publication, write.runs_a_plan, publication.renamed)
 
     def _publish_locked(
         self, write: OpenWrite, publication: Publication, prepared: PreparedDelta | None
@@ -265,6 +265,7 @@ class Coordinator:
                 publication.known,
                 replaced=publication.replaced,
                 same_rows=write.runs_a_plan,
+                renamed=publication.renamed,
                 apart=publication.apart,
                 prepared=prepared,
             )

@@ -15,7 +15,7 @@ from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CommitConflict, HudiError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.built_meanwhile import refuse_built_anew
-from hudimeta.indexes.column_stats.columns import statistics_after
+from hudimeta.indexes.column_stats.columns import reordered, statistics_after
 from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.indexes.written_file import WrittenFile
@@ -102,6 +102,7 @@ class MetadataCommit:
         *,
         replaced: Mapping[str, Sequence[str]] | None = None,
         same_rows: bool = False,
+        renamed: frozenset[str] = frozenset(),
         apart: IndexesApart | None = None,
         prepared: PreparedDelta | None = None,
     ) -> dict[str, str]:
@@ -116,6 +117,7 @@ class MetadataCommit:
                 are the same: whoever changes the metadata table else completes an instant of the table under the same lock.
             replaced: File ids that leave the table, by partition path.
             same_rows: True for a compaction or clustering.
+            renamed: Columns that older files hold under other names; dotted.
             apart: Writes some of the indexes instead; None for none.
             prepared: See `prepare`.
 
@@ -129,7 +131,7 @@ class MetadataCommit:
             table = self._current(timeline, known)
             if known is not None or not same_rows:
                 refuse_built_anew(table, instant, written, known)
-            change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows)
+            change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows, renamed)
             groups = self._groups(table)
             made = prepared.holding(change, groups) if prepared is not None else {}
             elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
@@ -168,13 +170,14 @@ class MetadataCommit:
         known: MetadataTable,
         replaced: Mapping[str, Sequence[str]],
         same_rows: bool,
+        renamed: frozenset[str],
     ) -> PreparedDelta | None:
         """Make what `commit` needs before the lock is taken; None where that fails, as it may for what is not of today.
 
         Arguments are those of `commit`.
         """
         try:
-            change = self._change(known, known.data_timeline, instant, written, schema, replaced, same_rows)
+            change = self._change(known, known.data_timeline, instant, written, schema, replaced, same_rows, renamed)
             return PreparedDelta.of(change, self._groups(known), self._writer)
         except HudiError:  # under the lock it is made again, and its errors count
             return None
@@ -188,6 +191,7 @@ class MetadataCommit:
         schema: pa.Schema,
         replaced: Mapping[str, Sequence[str]],
         same_rows: bool,
+        renamed: frozenset[str],
     ) -> CommitChange:
         before = file_schema(self.properties, timeline)
         statistics = statistics_after(table, before, schema, self._options.get(keys.COLUMN_STATS_MAX))
@@ -207,7 +211,8 @@ class MetadataCommit:
             proof_limit=self._options.get(keys.INDEX_PROOF_KEYS),
             statistics=statistics,
             storage_options=storage_options_of(self._options.texts),
-            added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
+            added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names) - renamed,
+            unbounded=renamed | reordered(statistics, before, schema),
         )
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:

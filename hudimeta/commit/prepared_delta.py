@@ -53,7 +53,8 @@ class PreparedDelta:
         """
         then, timeline = self.change, change.timeline
         same = then.written is change.written and then.replaced == change.replaced and then.schema.equals(change.schema)
-        settled = (then.proven, then.statistics, then.added) == (change.proven, change.statistics, change.added)
+        columns = then.added == change.added and then.unbounded == change.unbounded
+        settled = columns and then.proven == change.proven and then.statistics == change.statistics
         laid_out = then.table.laid_out != change.table.laid_out
         if not (same and settled) or laid_out or any(i.action not in _COMMITS for i in then.missed(timeline)):
             return {}

@@ -101,6 +101,7 @@ class Publication:
         settling: Looks at the commits that came meanwhile, row by row; None compares file groups and partitions alone.
         decides: Called with the timeline right before the write becomes visible, under the table lock: what must change at the
             same moment. What it raises ends the write.
+        renamed: Columns that older files hold under other names; dotted.
     """
 
     files: Sequence[WrittenFile]
@@ -114,6 +115,7 @@ class Publication:
     apart: IndexesApart | None = None
     settling: Settling | None = None
     decides: Callable[[Timeline], None] | None = None
+    renamed: frozenset[str] = frozenset()
 
     @property
     def changed(self) -> frozenset[FileGroupId]:

@@ -58,7 +58,8 @@ class CommitChange:
         proven: Indexes that are proven complete before the commit.
         proof_limit: Of so many added keys it is asked whether the record index knows them already.
         statistics: Definition of column statistics as of the commit.
-        added: Columns that the table gets with the commit.
+        added: Columns that the table gets with the commit, null in all older files.
+        unbounded: Columns that older files hold under other names or in another order, so that no statistics bound them.
         storage_options: Open the source of a table that was bootstrapped.
     """
 
@@ -77,6 +78,7 @@ class CommitChange:
     proof_limit: int = 0
     statistics: IndexDefinition | None = None
     added: frozenset[str] = frozenset()
+    unbounded: frozenset[str] = frozenset()
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -20,7 +20,7 @@ from hudimeta.schema.normalise import normalise_type
 from hudimeta.schema.promotion import Fit, fit
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["Alteration", "altered", "internal_schema", "reconciled", "refuse_former_names"]
+__all__ = ["Alteration", "altered", "internal_schema", "reconciled", "refuse_former_names", "renamed"]
 
 _NAMES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -208,6 +208,20 @@ def refuse_former_names(history: SchemaHistory, new: InternalSchema) -> None:
 
 
 # What an ALTER does
+
+
+def renamed(before: InternalSchema, after: InternalSchema) -> frozenset[str]:
+    """Columns that older files hold under other names: their dotted names after an ALTER."""
+    former = {column.id: path for path, column in _leaves(before.columns, "")}
+    return frozenset(path for path, column in _leaves(after.columns, "") if former.get(column.id, path) != path)
+
+
+def _leaves(columns: Sequence[SchemaColumn], above: str) -> Iterator[tuple[str, SchemaColumn]]:
+    for column in columns:
+        if pa.types.is_struct(column.type):
+            yield from _leaves(column.children, f"{above}{column.name}.")
+        elif not column.children:
+            yield f"{above}{column.name}", column
 
 
 def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Sequence[str] = ()) -> InternalSchema:

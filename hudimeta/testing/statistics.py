@@ -14,11 +14,14 @@ from hudimeta.formats.parquet import read_footer
 from hudimeta.metadata import answers, column_stats, partition_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.schema import avro_to_arrow, conform, with_meta_columns
+from hudimeta.snapshot.column_history import column_history
 from hudimeta.storage import join
+from hudimeta.table.file_names import parse_base_file
 from hudimeta.testing.inspection import Inspection
 
 if TYPE_CHECKING:
     from hudimeta.metadata import MetadataTable
+    from hudimeta.schema import SchemaHistory
 
 __all__ = ["footers_tell_the_truth", "statistics_enclose_every_value"]
 
@@ -74,12 +77,19 @@ def statistics_enclose_every_value(table: Inspection) -> None:
     schema = with_meta_columns(avro_to_arrow(found[1]))
     types = {c: kind for c in definition.source_fields if (kind := column_type(schema, c)) is not None}
     stored = {path: _judged(table, path).rows for path in _base_files(table)}
-    rows = {path: conform(part, schema) for path, part in stored.items()}
+    history = column_history(table.storage, table.timeline)
+    named = {path: _with_names_of_today(part, history, path) for path, part in stored.items()}
+    rows = {path: conform(part, schema) for path, part in named.items()}
     held = {path.rpartition("/")[2]: part.schema for path, part in stored.items()}
     wrong = _file_statistics(metadata, types, rows, held)
     if partition_stats.PARTITION in metadata.ready:
         wrong += _partition_statistics(metadata, types, rows)
     _refuse("statistics", wrong)
+
+
+def _with_names_of_today(rows: pa.Table, history: SchemaHistory | None, path: str) -> pa.Table:
+    name = parse_base_file(path.rpartition("/")[2])
+    return rows if history is None or name is None else history.with_newest_names(rows, name.instant)
 
 
 def _file_statistics(

@@ -6,6 +6,7 @@ Files stay as they are. From then on each commit carries the history of the colu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normalise_type, with_meta_columns
-from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
+from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names, renamed
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.column_defaults import changed_defaults, column_defaults
 from hudimeta.table.properties import load as load_properties
@@ -75,7 +76,8 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         schema = history.latest.arrow
         stated = PublishedSchema.of_history(schema, session.properties.name, history)
         extra = {**session.extra_metadata(), **stated.extra}
-        publication = Publication((), schema, stated.avro, extra=extra, known=snapshot.metadata, history=stated.history)
+        now = Publication((), schema, stated.avro, extra=extra, known=snapshot.metadata, history=stated.history)
+        publication = replace(now, renamed=renamed(history.versions[-2], history.latest))
         with timings.phase("publish"):
             completion = session.coordinator.publish(write, publication)
     set_defaults(session, {old: None for old in (*change.rename, *change.drop) if old in defaults})

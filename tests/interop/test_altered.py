@@ -68,6 +68,21 @@ def test_altered_columns(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
     assert [row["tip"] for row in agree(hudi, table, **ON_READ)][5:] == [1, 9]
 
 
+@KINDS
+def test_partitions_with_a_renamed_column(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    """Data skipping goes by the new name, and older files have none of it: no partition may be said to hold nothing."""
+    schema, indexes = SCHEMA.append(pa.field("region", pa.string())), ["column_stats", "partition_stats"]
+    table = hudimeta.Table.create(tmp_path / "t", schema, "id", "region", "ts", kind, indexes)
+    regions = pa.array(["eu", "us"] * 3)
+    table.insert(rows_of(range(6), 1).append_column("region", regions))
+    table.alter(rename={"note": "remark"})
+    skipping = {**ON_READ, "hoodie.enable.data.skipping": "true", "hoodie.metadata.enable": "true"}
+    for n in range(2):
+        found = hudi.read(table.path, where=f"remark = 'n{n}'", options=skipping).table
+        assert found["id"].to_pylist() == [f"k{n}"]
+        table.update({"ts": 2}, where="id = 'k0'")
+
+
 def test_partial_updates(hudi: ApacheHudi, tmp_path: Path) -> None:
     table = made(tmp_path / "t", "MERGE_ON_READ", **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
     table.update({"fare": "fare + 1"}, where="many < 3")

@@ -1,4 +1,4 @@
-"""Which columns have statistics from a write on: those that it adds too, as Apache Hudi does it."""
+"""Which columns have statistics from a write on: those that it adds too, as Apache Hudi does it; and which lose them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from hudimeta.metadata import MetadataTable, column_stats
 from hudimeta.metadata.index_definitions import IndexDefinition
-from hudimeta.metadata.indexed_columns import with_added_columns
+from hudimeta.metadata.indexed_columns import column_type, with_added_columns
 
-__all__ = ["statistics_after"]
+__all__ = ["reordered", "statistics_after"]
 
 
 def statistics_after(
@@ -28,3 +28,17 @@ def statistics_after(
     if definition is None or before is None:
         return definition
     return with_added_columns(definition, before, after, most)
+
+
+def reordered(definition: IndexDefinition | None, before: pa.Schema | None, after: pa.Schema) -> frozenset[str]:
+    """Columns that become texts with a write: bounds of the numbers that they were say nothing of the order of texts.
+
+    Args:
+        definition: Of column statistics; None where the table keeps none.
+        before: Data columns of the table before the write; None when unknown.
+        after: Those that it has then.
+    """
+    if definition is None or before is None:
+        return frozenset()
+    types = {c: (column_type(before, c), column_type(after, c)) for c in definition.source_fields}
+    return frozenset(c for c, (was, now) in types.items() if was and now and was != now and pa.types.is_string(now))

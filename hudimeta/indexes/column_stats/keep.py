@@ -88,27 +88,33 @@ class PartitionStatsKeep:
         unknown = _without_statistics(change)
         touched = sorted({*unknown, *(f.partition_path for f in change.written if len(f.statistics))})
         definition = change.statistics or table.index_definitions[column_stats.PARTITION]
-        types = _types(change.schema, definition)
+        every = _types(change.schema, definition)
+        unbounded = {name: kind for name, kind in every.items() if name in change.unbounded}
+        types = {name: kind for name, kind in every.items() if name not in unbounded}
         added = {name for name in types if not unknown and name.partition(".")[0] in change.added}
-        if not touched and not added:
+        if not touched and not added and not unbounded:
             return IndexDelta()
-        partitions = table.partitions().to_pylist() if touched or added else []
+        partitions = table.partitions().to_pylist()
         known: Mapping[str, pa.Table] = answers.partition_stats(table, types, touched)
         held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
         blank = pa.array(sorted(unknown), pa.string())
         bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}
         # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
         # come before ours, which must not replace them.
+        regime = "V2" if definition.is_v2 else "V1"
         rows, lost = widened_partition_statistics(
             [*((f.partition_path, f.statistics) for f in change.written), *nothing_yet(partitions, added)],
             bounded,
             types,
-            "V2" if definition.is_v2 else "V1",
+            regime,
             existing=held,
             added=added,
             tight=_is_last(change, change.timeline),
         )
         check_order(table, change.instant, known, lost)
+        # Hudi's readers take a partition without a record for one without values. Earlier writes add nothing that is wider.
+        paths = sorted({*partitions, *touched})
+        rows = pa.concat_tables([rows, widened_partition_statistics([], {}, unbounded, regime, existing=paths)[0]])
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
 
     def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
@@ -116,7 +122,7 @@ class PartitionStatsKeep:
         own = {f.partition_path for f in change.written}
         others = (timeline.metadata(i)["partitionToWriteStats"].keys() for i in change.missed(timeline))
         same_order = _is_last(change, timeline) is _is_last(change, change.timeline)
-        return same_order and not change.added and not any(own & paths for paths in others)
+        return same_order and not (change.added | change.unbounded) and not any(own & paths for paths in others)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: statistics may be wider than the rows."""
