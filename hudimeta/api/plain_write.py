@@ -59,8 +59,9 @@ from hudimeta.write.table_writer import (
     write_batch,
 )
 
-__all__ = ["PlainWrite", "TaskResult", "operation_of"]
+__all__ = ["PlainWrite", "TaskResult", "operation_of", "without_deleting_payload"]
 
+_DELETING_PAYLOAD = "EmptyHoodieRecordPayload"
 _TASK_BITS = 12
 _FIRST_OF_COMMIT = 1 << 30
 """Tasks number their files in steps of 4,096, the commit from far after them; Java wants numbers below 2^31."""
@@ -80,6 +81,8 @@ class TaskResult:
 def operation_of(options: Options, overwrite: bool) -> Operation:
     """The operation of a Spark write: the option, or what the save mode implies."""
     if not overwrite:
+        if deletes_by_payload(options):
+            return Operation.DELETE
         asked = Operation((options.get(keys.OPERATION) or "upsert").upper())
         dropping = asked is Operation.UPSERT and options.get(keys.INSERT_DROP_DUPLICATES)
         return Operation.INSERT if dropping else asked
@@ -90,6 +93,17 @@ def operation_of(options: Options, overwrite: bool) -> Operation:
     if given == "insert_overwrite" or options.get(keys.OVERWRITE_MODE) == "DYNAMIC":
         return Operation.INSERT_OVERWRITE
     return Operation.INSERT_OVERWRITE_TABLE
+
+
+def deletes_by_payload(options: Options) -> bool:
+    """Whether an upsert has the payload class by which Apache Hudi makes a delete of it."""
+    named = (options.get(keys.PAYLOAD_CLASS) or "").rpartition(".")[2]
+    return named == _DELETING_PAYLOAD and (options.get(keys.OPERATION) or "upsert").lower() == "upsert"
+
+
+def without_deleting_payload(options: Options) -> Options:
+    """The options of such a write, of which the table shall not have that class."""
+    return options.without(keys.PAYLOAD_CLASS) if deletes_by_payload(options) else options
 
 
 @redacted
@@ -130,6 +144,8 @@ class PlainWrite:
         parsed = OPTIONS.read(given)
         storage = metered(CountingStorage(open_storage(location, parsed.texts)), parsed)
         operation = operation_of(parsed, overwrite)
+        if operation is Operation.DELETE:
+            parsed = without_deleting_payload(parsed)
         session = open_or_create(storage, parsed, strip_meta_columns(schema), operation)
         table = TableFiles.now(session)
         carried = CARRYING_COLUMNS if carries_keys(table.generator(), operation, schema.names) else ()

@@ -7,7 +7,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.keys import NEW_ENCODING
-from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
+from hudimeta.keys.timestamp_partition import time_settings
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, merge_settings
 from hudimeta.table.properties import TableProperties
@@ -94,9 +94,10 @@ def _key_contradictions(properties: TableProperties, options: Options) -> dict[s
         wanted = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()
         if wanted != stored.strip().lower():
             found[NEW_ENCODING] = (stored, wanted)
-    for key, text in options.given.items():
-        if key.startswith(TIME_PREFIXES) and key in properties and properties[key] != text:
-            found[key] = (properties[key], text)
+    have = time_settings(properties)
+    for key, text in time_settings(options.given).items():
+        if have.get(key, text) != text:
+            found[key] = (have[key], text)
     return found
 
 

@@ -155,6 +155,7 @@ _WRITING = (
 
 _SERVICES = (
     NotDone("hoodie.layout.optimize.enable", _OFF, _CLUSTER),
+    NotDone("hoodie.clustering.preserve.commit.metadata", _ON, "Clustered rows keep their commit times. Leave it out."),
     NotDone(
         "hoodie.partition.ttl.strategy.class",
         ("*.keepbytimestrategy",),

@@ -155,7 +155,8 @@ _LOCKS = """
     write.lock.hivemetastore.database write.lock.hivemetastore.table write.lock.hivemetastore.uris
     write.lock.max_wait_time_ms_between_retry write.lock.num_retries write.lock.wait_time_ms_between_retry
 """
-_ELSEWHERE = ("hudimeta.storage.", "hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+_TIMES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.", "hoodie.streamer.keygen.timebased.")
+_ELSEWHERE = ("hudimeta.storage.", *_TIMES)
 _OTHERS = ("hoodie.streamer.", "hoodie.deltastreamer.", "hoodie.index.hbase.", "hoodie.aws.", "hoodie.gcp.", "_hoodie.")
 
 

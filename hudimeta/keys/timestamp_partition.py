@@ -1,6 +1,7 @@
 """Partition paths of the TIMESTAMP key generator: a moment, or its text, shown by a date pattern.
 
-Options begin with `hoodie.keygen.timebased.` (older tables: `hoodie.deltastreamer.keygen.timebased.`):
+Options begin with `hoodie.keygen.timebased.`, those of older writers with `hoodie.deltastreamer.keygen.timebased.` or
+`hoodie.streamer.keygen.timebased.`:
 
 =====================================  ===================================================================================
 option                                 meaning
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["TimestampPartition"]
+__all__ = ["TimestampPartition", "time_settings"]
 
 PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.", "hoodie.streamer.keygen.timebased.")
 TYPES = ("UNIX_TIMESTAMP", "EPOCHMILLISECONDS", "EPOCHMICROSECONDS", "SCALAR", "DATE_STRING", "MIXED")
@@ -43,6 +44,20 @@ TYPES = ("UNIX_TIMESTAMP", "EPOCHMILLISECONDS", "EPOCHMICROSECONDS", "SCALAR", "
 _PER_MILLISECOND = {"NANOSECONDS": 1_000_000, "MICROSECONDS": 1_000, "MILLISECONDS": 1}
 _MILLISECONDS = {"SECONDS": 1_000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000}
 _UNIT_OF_TYPE = {"UNIX_TIMESTAMP": "SECONDS", "EPOCHMILLISECONDS": "MILLISECONDS", "EPOCHMICROSECONDS": "MICROSECONDS"}
+
+
+def time_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """The settings of times among options, by the names that tables store them under.
+
+    Args:
+        options: Keys in lower case, with any of the prefixes; the first of these counts where several are given.
+    """
+    found: dict[str, str] = {}
+    for prefix in PREFIXES:
+        for key, value in options.items():
+            if key.startswith(prefix):
+                found.setdefault(PREFIXES[0] + key.removeprefix(prefix), value)
+    return found
 
 
 @dataclass(frozen=True)

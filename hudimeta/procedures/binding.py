@@ -16,8 +16,8 @@ def bind(procedure: Procedure, positional: Sequence[Any], named: Mapping[str, An
 
     Args:
         procedure: What is called.
-        positional: Values in the order of its parameters.
-        named: Values by parameter, in any case.
+        positional: Values of its first parameters, in their order.
+        named: Values of others by parameter, in any case.
         on_table: The call is on a table object: parameters that name the table are left out. Where a procedure takes no table
             but a path, that may still name a folder of the table.
 
@@ -25,7 +25,8 @@ def bind(procedure: Procedure, positional: Sequence[Any], named: Mapping[str, An
         ConfigError: An argument too many, too few, twice, of no parameter or of another type.
     """
     taken = [p for p in procedure.parameters if not (on_table and p.names_table and procedure.takes_table)]
-    _refuse_shape(procedure, taken, positional, named)
+    if len(positional) > len(taken):
+        raise ConfigError(procedure.name, f"{len(positional)} arguments", _known(procedure, taken))
     by_name = {p.name.lower(): p for p in taken}
     given = {p.name: p.read(value) for p, value in zip(taken, positional, strict=False)}
     for name, value in named.items():
@@ -40,16 +41,6 @@ def bind(procedure: Procedure, positional: Sequence[Any], named: Mapping[str, An
             raise ConfigError(parameter.name, None, f"a value: {procedure.name} needs it", f"Call {procedure.signature}.")
     defaults = {p.name: p.default for p in procedure.parameters}
     return {**defaults, **{name: value for name, value in given.items() if value is not None}}
-
-
-def _refuse_shape(
-    procedure: Procedure, taken: Sequence[Parameter], positional: Sequence[Any], named: Mapping[str, Any]
-) -> None:
-    if positional and named:
-        hint = f"Name every argument, or none: {procedure.signature}."
-        raise ConfigError(procedure.name, "named and positional arguments", "one kind of arguments", hint)
-    if len(positional) > len(taken):
-        raise ConfigError(procedure.name, f"{len(positional)} arguments", _known(procedure, taken))
 
 
 def _known(procedure: Procedure, taken: Sequence[Parameter]) -> str:

@@ -20,6 +20,7 @@ from hudimeta.indexes.choice import bucket_settings
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
+from hudimeta.keys.timestamp_partition import time_settings
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -102,7 +103,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     if options.get(keys.METADATA_ENABLE):
         planned = planned_indexes(stored_columns(schema, options), options, version, bool(partitions))
     more = index_properties(planned) if planned else {}
-    more |= {k: v for k, v in options.texts.items() if k.startswith("hoodie.keygen.timebased.")}
+    more |= time_settings(options.texts)
     more |= _merge_properties(options, version)
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}

@@ -14,7 +14,7 @@ from hudimeta.indexes.facts import WantedFacts
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.registry import wanted_facts
 from hudimeta.keys import KeyGenerator
-from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
+from hudimeta.keys.timestamp_partition import time_settings
 from hudimeta.schema import (
     SchemaChange,
     change_notes,
@@ -92,7 +92,7 @@ class TableFiles:
     def generator(self) -> KeyGenerator:
         """The key generator, with what only a row of the table can tell."""
         # Hudi stores the settings of times with the generator TIMESTAMP, but not with CUSTOM: there every writer gives them.
-        given = {k: v for k, v in self._session.options.texts.items() if k.startswith(TIME_PREFIXES)}
+        given = time_settings(self._session.options.texts)
         found = KeyGenerator.from_properties({**given, **self._session.properties})
         if not self._session.properties.populate_meta:
             return found.of_an_empty_table()  # nothing is stored that a key could differ from

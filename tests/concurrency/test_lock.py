@@ -253,6 +253,12 @@ def test_other_providers_are_refused(remote: Storage, provider: str) -> None:
         chosen(remote, provider)
 
 
+@pytest.mark.parametrize("address", ["zookeeper.url", "dynamodb.table", "filesystem.path"])
+def test_an_address_without_a_provider_is_refused(remote: Storage, address: str) -> None:
+    with pytest.raises(ConfigError, match=f"lock.{address}(?s:.*)Set hoodie.write.lock.provider="):
+        table_lock(remote, OPTIONS.read({f"hoodie.write.lock.{address}": "there"}), "trips")
+
+
 def test_a_lock_in_zookeeper_needs_a_place(remote: Storage) -> None:
     with pytest.raises(ConfigError, match=r"zookeeper\.base_path"):
         chosen(remote, "ZookeeperBasedLockProvider", **{"zookeeper.url": "localhost:1"})

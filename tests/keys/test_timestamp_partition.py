@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudimeta import Table
 from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.joda import format_times, parse_times
@@ -19,6 +21,22 @@ from hudimeta.snapshot.partition_columns import partitions_of_values
 
 T = "hoodie.keygen.timebased."
 MOMENT = 1_705_489_872_123  # 2024-01-17T11:11:12.123Z
+
+
+OLD_PREFIXES = ("hoodie.deltastreamer.keygen.timebased.", "hoodie.streamer.keygen.timebased.")
+
+
+@pytest.mark.parametrize("prefix", OLD_PREFIXES)
+def test_a_table_is_made_with_the_names_of_older_writers(tmp_path: Path, prefix: str) -> None:
+    rows = pa.table({"id": ["a"], "ms": [1578283932000]})
+    time = {f"{prefix}timestamp.type": "EPOCHMILLISECONDS", f"{prefix}output.dateformat": "yyyy-MM-dd hh"}
+    zone = {f"{prefix}timezone": "GMT+8:00", "hoodie.datasource.write.keygenerator.type": "TIMESTAMP"}
+    made = Table.create(tmp_path / "t", rows.schema, key="id", partition_by=["ms"], options={**time, **zone})
+    assert made.properties["hoodie.keygen.timebased.timezone"] == "GMT+8:00"
+    Table(tmp_path / "t").insert(rows)
+    assert Table(tmp_path / "t").scan().to_table()["_hoodie_partition_path"].to_pylist() == ["2020-01-06 12"]
+    with pytest.raises(ConfigError, match=r"timebased\.timezone"):
+        Table(tmp_path / "t", {f"{prefix}timezone": "UTC"}).insert(rows)
 
 
 def paths(values, pattern="yyyy/MM/dd/HH", **options):

@@ -89,8 +89,10 @@ def test_arguments_are_bound_by_name_in_any_case_or_by_place() -> None:
     placed = bind(procedure, ("t", None, 20, True), {}, on_table=False)
     assert named == placed
     assert (named["showArchived"], named["limit"], named["path"]) == (True, 20, None)
-    with pytest.raises(ConfigError, match="one kind of arguments"):
-        bind(procedure, ("t",), {"limit": 1}, on_table=False)
+    mixed = bind(procedure, ("t",), {"limit": 20, "showArchived": True}, on_table=False)
+    assert mixed == placed
+    with pytest.raises(ConfigError, match="one value for table"):
+        bind(procedure, ("t",), {"table": "u"}, on_table=False)
     with pytest.raises(ConfigError, match="8 arguments"):
         bind(procedure, ("t", *[None] * 7), {}, on_table=False)
 

@@ -43,3 +43,12 @@ def test_rows_that_were_loaded_are_updated_and_deleted(session: SparkSession, tm
     assert sorted(row.rider for row in loaded().collect()) == ["rider-A", "rider-C"]
     save(loaded("rider == 'rider-A'"), path, operation="insert")
     assert sorted(row.rider for row in loaded().collect()) == ["rider-A", "rider-A", "rider-C"]
+
+
+def test_the_empty_payload_deletes_the_rows(session: SparkSession, tmp_path: Path) -> None:
+    path, keyed = tmp_path / "trips", {"hoodie.datasource.write.recordkey.field": "uuid"}
+    rows = session.createDataFrame(TRIPS, "ts long, uuid string, rider string, fare double, city string").coalesce(1)
+    rows.write.format("hudimeta").options(**OPTIONS, **keyed).mode("append").save(str(path))
+    payload = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.EmptyHoodieRecordPayload"}
+    rows.filter("uuid = 'u2'").write.format("hudimeta").options(**OPTIONS, **keyed, **payload).mode("append").save(str(path))
+    assert sorted(row.uuid for row in session.read.format("hudimeta").load(str(path)).collect()) == ["u1", "u3"]

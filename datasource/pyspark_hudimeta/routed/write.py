@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hudimeta.api.plain_write import operation_of
+from hudimeta.api.plain_write import operation_of, without_deleting_payload
 from hudimeta.api.verbs import run_write
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
@@ -76,6 +76,8 @@ def save_frame(
     operation = operation_of(options, overwrite)
     if operation not in ROUTED:
         return None
+    if operation is Operation.DELETE:
+        options = without_deleting_payload(options)
     options = of_its_batch(spark, location, options)
     storage = metered(CountingStorage(open_storage(location, options.texts)), options)
     session = open_or_create(storage, options, data_schema(rows), operation)

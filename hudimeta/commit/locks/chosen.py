@@ -42,6 +42,8 @@ def table_lock(storage: Storage, options: Options, table_name: str) -> TableLock
         wait_s=options.get(keys.LOCK_WAIT_MS) / 1000,
     )
     given = options.get(keys.LOCK_PROVIDER)
+    if given is None:
+        _refuse_without_provider(options)
     name = "StorageBasedLockProvider" if given is None else given.rpartition(".")[2]
     if name not in _PROVIDERS:
         known = f"one of {', '.join(sorted(_PROVIDERS))}, the same for every writer of the table."
@@ -49,6 +51,17 @@ def table_lock(storage: Storage, options: Options, table_name: str) -> TableLock
             known = f"ZookeeperBasedLockProvider: no metastore is asked for locks here; or to {known}"
         raise UnsupportedFeature(f"lock provider {given}", f"Set {keys.LOCK_PROVIDER.key} to {known}")
     return _PROVIDERS[name](storage, options, table_name, timing)
+
+
+def _refuse_without_provider(options: Options) -> None:
+    """Raise ConfigError where options say how to reach a lock service that no option asks for.
+
+    Writers of Apache Hudi, some of which go to ZooKeeper then, would not see the lock of this one.
+    """
+    for option, provider in _ADDRESSES:
+        if options.is_set(option):
+            hint = f"Set {keys.LOCK_PROVIDER.key}={provider}, for every writer of the table, or leave {option.key} out."
+            raise ConfigError(option.key, options.get(option), f"nothing without {keys.LOCK_PROVIDER.key}", hint)
 
 
 def _storage_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
@@ -134,6 +147,14 @@ def _needed(options: Options, option: Option[str | None]) -> str:
     return value
 
 
+_ADDRESSES: tuple[tuple[Option[str | None], str], ...] = (
+    (keys.ZOOKEEPER_URL, "ZookeeperBasedLockProvider"),
+    (keys.ZOOKEEPER_BASE_PATH, "ZookeeperBasedLockProvider"),
+    (keys.DYNAMODB_TABLE, "DynamoDBBasedLockProvider"),
+    (keys.DYNAMODB_ENDPOINT, "DynamoDBBasedLockProvider"),
+    (keys.FILE_LOCK_FOLDER, "FileSystemBasedLockProvider"),
+)
+"""Options that mean nothing without their lock provider."""
 _PROVIDERS: Mapping[str, Callable[[Storage, Options, str, LockTiming], TableLock]] = {
     "DynamoDBBasedImplicitPartitionKeyLockProvider": _dynamodb_lock_of_path,
     "DynamoDBBasedLockProvider": _dynamodb_lock,
