@@ -4,7 +4,8 @@ A range is a pair of completion times (of requested times in tables of version 6
 What comes back is the state at the end of the range of rows whose newest commit lies in it; deletes are not reported. A
 copy-on-write table is read as of the newest commit of the range. Of a merge-on-read table only the files that the commits of
 the range wrote are merged with each other, and of the base files among them, which compactions and clusterings copied, only the
-rows of these commits. So a late row that loses against an older row still comes back: that is what Apache Hudi answers.
+rows of these commits. So a late row that loses against an older row still comes back: that is what Apache Hudi answers. Updates
+that log only the columns that they set are merged with all rows of their file group; Apache Hudi cannot read those.
 
 Commits that were archived may be in the range. Where the files that they left are cleaned, the rows cannot be known any more:
 then the read is refused, unless `hoodie.datasource.read.incr.fallback.fulltablescan.enable` asks for the rows of today's table.

@@ -24,7 +24,7 @@ from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened
 from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, first_rows, read_split
 from hudimeta.redaction import hidden
-from hudimeta.slices.read_task import ReadTask, VisibleInstants, task_at
+from hudimeta.slices.read_task import MergedRange, ReadTask, VisibleInstants, task_at
 from hudimeta.slices.reader import ReadCounts
 from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.types import QueryType
@@ -124,8 +124,8 @@ class Scan:
         task = task_at(opened.snapshot, opened.columns, opened.bound)
         if opened.range_slices is not None and opened.changes is not None:
             commits = frozenset(opened.changes.times)
-            merged = commits if opened.snapshot.properties.populate_meta else None
-            task = replace(task, instants=VisibleInstants(commits, None), merged_commits=merged)
+            merged = MergedRange(commits, opened.snapshot.unseen) if opened.snapshot.properties.populate_meta else None
+            task = replace(task, instants=VisibleInstants(commits, None), merged_range=merged)
         footers = opened.bound is not None and _may_use_footers(opened.snapshot)
         return replace(
             task,

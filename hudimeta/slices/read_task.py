@@ -16,6 +16,7 @@ from hudimeta.errors import FileRemoved, NotFound
 from hudimeta.redaction import redacted
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.projection import path_of, pruned, shown_field
+from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.timeline import Timeline
 
-__all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants", "storage_options_of"]
+__all__ = ["MERGE_OPTIONS", "MergedRange", "ReadTask", "VisibleInstants", "storage_options_of"]
 
 MERGE_OPTIONS = (MERGER.key, MERGE_MEMORY.key, SPILL_FOLDER.key)
 """Options that merging goes by, in every process that reads."""
@@ -53,6 +54,26 @@ class VisibleInstants:
         return instant in self.completed or (self.first_active is not None and instant < self.first_active)
 
 
+@dataclass(frozen=True)
+class MergedRange:
+    """What an incremental read of a merge-on-read table merges: no row of an older commit takes part.
+
+    Attributes:
+        commits: Requested times of the commits of the range.
+        unseen: Of those that were requested within it, and completed after it.
+    """
+
+    commits: frozenset[str]
+    unseen: frozenset[str]
+
+    def taking_part(self, rows: pa.Table) -> pa.Table:
+        """Those rows of a base file that are merged with log files."""
+        import pyarrow.compute as pc
+
+        commits = pa.array(sorted(self.commits), pa.string())
+        return rows.filter(pc.is_in(rows.column(META_COLUMNS[0]), value_set=commits))
+
+
 @redacted
 @dataclass(frozen=True)
 class ReadTask:
@@ -76,7 +97,7 @@ class ReadTask:
         log_keys: Leave out log files that touch none of the keys that the predicate asks for, as the files' ends say.
         merge_options: Options that merging goes by, by their names.
         skip_damage: Leave out file slices with a damaged file, and say so, instead of failing; for reads of users only.
-        merged_commits: Of a base file below log files, only rows that these commits wrote take part in the merge; None for all.
+        merged_range: Of a merge-on-read table, whose rows alone are merged; None for all.
     """
 
     location: str
@@ -96,7 +117,7 @@ class ReadTask:
     merge_options: Mapping[str, str] = field(default_factory=dict)
     beside: ArrowPredicate | None = None
     skip_damage: bool = False
-    merged_commits: frozenset[str] | None = None
+    merged_range: MergedRange | None = None
 
     @contextlib.contextmanager
     def telling_removals(self) -> Iterator[None]:

@@ -29,13 +29,13 @@ from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import join
-from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
     from hudimeta.predicate import Bound
     from hudimeta.schema import InternalSchema
     from hudimeta.slices.record_keys import WantedKeys
+    from hudimeta.slices.whole_groups import WholeGroups
     from hudimeta.storage import Storage
 
 __all__ = ["ReadCounts", "SliceReader", "left_out"]
@@ -91,7 +91,7 @@ class SliceReader:
             self.task.table_schema,
             self.task.properties,
         )
-        for piece in self._stored_rows(file_slice, constants):
+        for piece in self.stored_rows(file_slice, constants):
             self.counts.rows_read += piece.num_rows
             result = self._finish(piece, constants)
             self.counts.rows += result.num_rows
@@ -131,7 +131,7 @@ class SliceReader:
 
     # Base and log
 
-    def _stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
+    def stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
         """Rows as the files have them, with at least the needed columns that the path does not state."""
         task = self.task
         blocks = None if task.read_optimized or not file_slice.log_files else self._matching_blocks(file_slice)
@@ -139,21 +139,28 @@ class SliceReader:
             plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
             yield from self._base_rows(file_slice, plain, constants)
             return
+        if task.merged_range is not None and any(block.is_partial for block in blocks.blocks):
+            groups, reader = self._whole_groups
+            yield from reader.stored_rows(groups.of(file_slice), constants)
+            return
         from hudimeta.slices.bounded_merge import merged_rows
 
-        base = (self._with_keys(self._taking_part(piece)) for piece in self._base_rows(file_slice, task.merged))
+        pieces = self._base_rows(file_slice, task.merged)
+        pieces = pieces if task.merged_range is None else map(task.merged_range.taking_part, pieces)
+        base = (self._with_keys(piece) for piece in pieces)
         parts = self._log_parts(blocks)
         for rows in merged_rows(parts, base, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):
             yield self._without_keys(rows)
 
-    def _taking_part(self, piece: pa.Table) -> pa.Table:
-        """Those rows of a base file that are merged with the log."""
-        if self.task.merged_commits is None:
-            return piece
-        import pyarrow.compute as pc
+    @cached_property
+    def _whole_groups(self) -> tuple[WholeGroups, SliceReader]:
+        """File groups of which a range is not enough, and what reads them."""
+        from hudimeta.slices.whole_groups import WholeGroups
 
-        commits = pa.array(sorted(self.task.merged_commits), pa.string())
-        return piece.filter(pc.is_in(piece.column(META_COLUMNS[0]), value_set=commits))
+        groups = WholeGroups(self.task, self._storage)
+        reader = SliceReader(groups.task, self._storage)
+        reader.counts = self.counts
+        return groups, reader
 
     def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema, constants: pa.Table | None = None) -> Iterator[pa.Table]:
         """Rows of the base file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 import hudimeta
 from hudimeta.errors import TableError
 from hudimeta.formats.avro.container import sealed_container
+from hudimeta.read.split import read_split
 from hudimeta.types import Instant
+from tests.conftest import Unpack
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.string())])
 BY_HAND = {
@@ -177,3 +180,40 @@ def test_a_service_in_the_range_brings_no_older_rows_into_its_merge(service: str
     rows = [{"id": "k1", "part": "p", "ts": 4, "v": "late"}, {"id": "k2", "part": "p", "ts": 7, "v": None}]
     table.upsert(pa.Table.from_pylist(rows, SCHEMA))
     assert changed(table, begin) == {"k0": "before the service", "k1": "late", "k2": None}
+
+
+@pytest.mark.parametrize("service", ["", "compact", "cluster"])
+def test_an_update_that_logs_only_what_it_sets_comes_with_all_columns(service: str, tmp_path: Path) -> None:
+    rule = {"hoodie.spark.sql.merge.into.partial.updates": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+    table = create(tmp_path, "MERGE_ON_READ", **rule)
+    begin = put(table, ["k0", "k1", "k2"], "base", 5).completion
+    assert begin is not None
+    put(table, ["k0"], "whole", 6)
+    if service:
+        getattr(table, service)()
+    table.update({"v": "'set'"}, "id = 'k1'")
+    end = table.timeline.writes[-1].completed_at
+    wanted = {"k0": "whole", "k1": "set"}
+    assert changed(table, begin) == wanted
+    put(table, ["k1"], "later", 7)
+    assert changed(table, begin, end) == wanted
+    scan = table.scan("v = 'set'", query_type="incremental", begin=begin, end=end, columns=["ts", "part"])
+    elsewhere = pickle.loads(pickle.dumps(scan.task))  # as tasks of Spark read it
+    batches = [batch for split in scan.plan().splits() for batch in read_split(elsewhere, split)]
+    assert pa.Table.from_batches(batches).to_pylist() == [{"ts": 5, "part": "p"}]
+
+
+@pytest.mark.parametrize("name", ["partial_merge_mor", "partial_merge_mor8"])
+def test_updates_of_single_columns_by_apache_hudi_come_with_all_columns(rich_table: Unpack, name: str) -> None:
+    """Its `MERGE INTO` logs only the columns that it sets: a range gives its rows as the table has them at its end."""
+    table = hudimeta.Table(rich_table(name))
+    columns = [column for column in table.schema.names if column not in ("_hoodie_file_name", "_hoodie_commit_seqno")]
+    writes = table.timeline.writes
+    for number, last in enumerate(writes):
+        table_then = table.scan(as_of=last.time, columns=columns).to_table().to_pylist()
+        for first in {0, number}:
+            begin = writes[first - 1].completed_at if first else "earliest"
+            rows = table.scan(query_type="incremental", begin=begin, end=last.completed_at, columns=columns).to_table()
+            times = {write.time for write in writes[first : number + 1]}
+            wanted = [row for row in table_then if row["_hoodie_commit_time"] in times]
+            assert sorted(rows.to_pylist(), key=str) == sorted(wanted, key=str)
