@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError, SchemaError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.schema.conform import assemble, list_runs
+from hudimeta.schema.promotion import Fit, fit
 from hudimeta.types import META_COLUMNS
 
 __all__ = [
@@ -164,7 +166,8 @@ def _rename(values: pa.Array, own: SchemaColumn, target: SchemaColumn) -> pa.Arr
             if column is not None and new is not None:
                 parts.append((new.name, _rename(child, column, new)))
         fields = [pa.field(name, array.type) for name, array in parts]
-        mask = values.is_null() if values.null_count else None
+        # Where no field is left, only the mask tells how many there are.
+        mask = values.is_null() if values.null_count or not parts else None
         return pa.StructArray.from_arrays([array for _, array in parts], fields=fields, mask=mask)
     valid = values.is_valid() if values.null_count else None
     offsets, inner = list_runs(values, own.name)
@@ -216,6 +219,22 @@ class SchemaHistory:
         """The newest version."""
         return self.versions[-1]
 
+    @cached_property
+    def goes_by_names(self) -> bool:
+        """Whether names lead to every column in all files, as in a table that never was altered.
+
+        So it is while columns are added, moved, dropped, and made as wide as any write may make them. Where one was renamed, or
+        its name meant another one before, or numbers became decimals, files are read by the version that was valid for them. So
+        are they where a struct lost a field, which may be all that a file has of it, and says whether the struct is null.
+        """
+        now = {column.id: (path, column) for path, column in _places(self.latest.columns, "")}
+        names = {path for path, _ in now.values()}
+        for path, column in (place for version in self.versions for place in _places(version.columns, "")):
+            kept = now.get(column.id)
+            if path in names if kept is None else path != kept[0] or not _widens(column, kept[1]):
+                return False
+        return True
+
     def at(self, instant: str) -> InternalSchema:
         """The version that was valid at an instant: the newest that is not later; the oldest for instants before all."""
         moment = int(instant[:17].ljust(17, "0"))
@@ -229,6 +248,20 @@ class SchemaHistory:
     def with_newest_names(self, rows: pa.Table, instant: str) -> pa.Table:
         """Rows of a file or block written at `instant` under the names of the newest version (see `read_as`)."""
         return self.at(instant).read_as(rows, self.latest)
+
+
+def _places(columns: Sequence[SchemaColumn], above: str) -> Iterator[tuple[str, SchemaColumn]]:
+    """Columns, fields, elements, keys and values at every depth, by dotted names."""
+    for column in columns:
+        yield f"{above}{column.name}", column
+        yield from _places(column.children, f"{above}{column.name}.")
+
+
+def _widens(column: SchemaColumn, later: SchemaColumn) -> bool:
+    if column.children or later.children:
+        left = {child.id for child in column.children} <= {child.id for child in later.children}
+        return left and type(column.type) is type(later.type)
+    return fit(column.type, later.type) in (Fit.SAME, Fit.PROMOTED)
 
 
 def newest_schema_file(names: Iterable[str]) -> str | None:

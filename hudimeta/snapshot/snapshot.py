@@ -382,7 +382,8 @@ class Snapshot:
     def history(self) -> SchemaHistory | None:
         """How columns were called before the table was altered; None for tables that never were, or with the option off.
 
-        One LIST and one GET for altered tables, nothing for others. Writes know it whatever the option says.
+        One LIST and one GET for altered tables, nothing for others. Writes know it whatever the option says. Reads need none
+        while names lead to all columns: then statistics, indexes and Spark's own scans serve them as before.
         """
         if self._parent is not None:
             return self._parent.history
@@ -390,4 +391,5 @@ class Snapshot:
             return None
         from hudimeta.snapshot.column_history import column_history
 
-        return column_history(self.storage, self.timeline)
+        found = column_history(self.storage, self.timeline)
+        return None if found is not None and found.goes_by_names and not self.for_writes else found

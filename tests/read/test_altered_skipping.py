@@ -1,0 +1,74 @@
+"""An altered table is planned by its statistics and indexes for as long as names lead to all columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.read.native_files import foreign_instants
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("ts", pa.int64()),
+        ("many", pa.int32()),
+        ("note", pa.string()),
+        ("deep", pa.struct([("a", pa.int32())])),
+    ]
+)
+
+
+def table_of(path: Path) -> Table:
+    """Four files, whose rows have `many` from 0 to 9, from 10 to 19, and so on."""
+    options = {"hoodie.parquet.small.file.limit": "0", "hoodie.metadata.index.column.stats.column.list": "id,ts,many,note"}
+    table = Table.create(path, SCHEMA, key="id", ordering="ts", indexes=["column_stats", "record_index"], options=options)
+    for first in range(0, 40, 10):
+        rows = [{"id": f"k{n}", "ts": 1, "many": n, "note": f"n{n}", "deep": {"a": n}} for n in range(first, first + 10)]
+        table.insert(pa.Table.from_pylist(rows, schema=SCHEMA))
+    return table
+
+
+NAMES_LEAD: dict[str, dict[str, Any]] = {
+    "added": {"add": {"tip": pa.float64(), "deep.b": pa.int32()}},
+    "dropped": {"drop": "note"},
+    "moved": {"move": {"note": None}},
+    "widened": {"retype": {"many": pa.int64()}},
+}
+
+
+@pytest.mark.parametrize("change", NAMES_LEAD.values(), ids=NAMES_LEAD)
+def test_statistics_and_keys_leave_files_out_after_an_alter(tmp_path: Path, change: dict[str, Any]) -> None:
+    table = table_of(tmp_path / "t")
+    table.alter(**change)
+    scan = table.scan(where="many >= 25 and many < 28")
+    assert sorted(scan.to_table()["id"].to_pylist()) == ["k25", "k26", "k27"]
+    assert scan.report.files_kept == 1
+    assert not any("altered" in note for note in scan.report.notes)
+    keyed = table.scan(where="id = 'k7'")
+    assert keyed.to_table()["id"].to_pylist() == ["k7"]
+    assert keyed.report.files_kept == 1
+    assert not foreign_instants(table.snapshot()), "Spark reads the files itself"
+
+
+@pytest.mark.parametrize("change", [{"rename": {"deep.a": "b"}}, {"rename": {"note": "remark"}}], ids=["field", "column"])
+def test_all_files_are_read_where_older_ones_have_other_names(tmp_path: Path, change: dict[str, Any]) -> None:
+    table = table_of(tmp_path / "t")
+    table.alter(**change)
+    scan = table.scan(where="many >= 25 and many < 28")
+    assert sorted(scan.to_table()["id"].to_pylist()) == ["k25", "k26", "k27"]
+    assert scan.report.files_kept == 4
+    assert "column_stats not used: the table was altered, and statistics go by the columns' former names" in scan.report.notes
+
+
+def test_a_struct_is_there_although_a_file_has_none_of_its_fields(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t")
+    table.alter(add={"deep.b": pa.int32()})
+    table.alter(drop="deep.a")
+    assert table.scan().to_table()["deep"].to_pylist() == [{"b": None}] * 40
+    table.alter(add={"deep.a": pa.int32()})
+    assert table.scan().to_table()["deep"].to_pylist() == [{"b": None, "a": None}] * 40
+    assert table.scan(where="deep is not null").count() == 40
