@@ -56,8 +56,13 @@ class Question:
     @cached_property
     def keys(self) -> WantedKeys | str:
         """The record keys that the predicate asks for, or why they are not known."""
-        altered = self.snapshot.history is not None
-        return wanted_keys(self.bound, self.snapshot.properties, by_fields=not altered)
+        properties = self.snapshot.properties
+        return wanted_keys(self.bound, properties, by_fields=all(map(self.is_kept, properties.record_keys)))
+
+    def is_kept(self, column: str) -> bool:
+        """Whether a column has its name, and its type or one that grew to it, in all files."""
+        history = self.snapshot.history
+        return history is None or history.keeps(column)
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.S
         why = "the predicate looks at no column that has bounds"
     elif len(paths) < 2 or (len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS)):
         why = f"{len(paths)} partitions are left, and what is known of their files decides better"
-    elif not snapshot.is_latest or snapshot.history is not None or runs_ahead(snapshot.metadata):
+    elif not snapshot.is_latest or runs_ahead(snapshot.metadata):
         why = "they hold only the latest state of the table"
     why = why or why_unproven(question, (_PARTITION_STATS,))
     if why is not None:

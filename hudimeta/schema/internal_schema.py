@@ -227,13 +227,25 @@ class SchemaHistory:
         its name meant another one before, or numbers became decimals, files are read by the version that was valid for them. So
         are they where a struct lost a field, which may be all that a file has of it, and says whether the struct is null.
         """
+        return not self._found_otherwise
+
+    def keeps(self, column: str) -> bool:
+        """Whether the name of a column, dotted for a field of a struct, leads to it in all files, whatever became of others."""
+        return column not in self._found_otherwise
+
+    @cached_property
+    def _found_otherwise(self) -> frozenset[str]:
+        """Names of today that do not lead to their columns in all files."""
         now = {column.id: (path, column) for path, column in _places(self.latest.columns, "")}
         names = {path for path, _ in now.values()}
+        found = set()
         for path, column in (place for version in self.versions for place in _places(version.columns, "")):
-            kept = now.get(column.id)
-            if path in names if kept is None else path != kept[0] or not _widens(column, kept[1]):
-                return False
-        return True
+            name, later = now.get(column.id, (None, None))
+            if path in names and name != path:
+                found.add(path)
+            if name is not None and later is not None and (path != name or not _widens(column, later)):
+                found.add(name)
+        return frozenset(found)
 
     def at(self, instant: str) -> InternalSchema:
         """The version that was valid at an instant: the newest that is not later; the oldest for instants before all."""

@@ -26,11 +26,11 @@ class ColumnStatsSkip:
 
     def why_not(self, question: Question) -> str | None:
         """See `SkippingIndex`."""
-        if not statistic_columns(question.snapshot, question.bound):
-            return "the predicate looks at no column that has bounds"
-        if question.snapshot.history is not None:
-            return "the table was altered, and statistics go by the columns' former names"
-        return None
+        if statistic_columns(question.snapshot, question.bound):
+            return None
+        if renamed := _renamed(question):
+            return f"older files hold {', '.join(renamed)} under another name or type"
+        return "the predicate looks at no column that has bounds"
 
     def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
@@ -43,13 +43,13 @@ class ColumnStatsSkip:
 
             kept = exclude_by_kept(question, candidates, columns, lambda few: _looked_up(question, few, columns)[:2])
         if kept is not None:
-            return Exclusion(kept[0], because, remarks=_remarks(columns, kept[1]))
+            return Exclusion(kept[0], because, remarks=_remarks(question, columns, kept[1]))
         verdicts, missing, bounds = _looked_up(question, candidates, columns)
         if question.snapshot.kept_plan is not None:
             from hudimeta.indexes.column_stats.kept import keep_bounds
 
             keep_bounds(question, candidates, bounds, columns)
-        return Exclusion(verdicts, because, bounds, _remarks(columns, missing))
+        return Exclusion(verdicts, because, bounds, _remarks(question, columns, missing))
 
 
 def _looked_up(
@@ -69,8 +69,13 @@ def _looked_up(
     return by_statistics(question.bound, candidates.files, found), missing, bounds
 
 
-def _remarks(columns: Mapping[str, pa.DataType], missing: Missing) -> tuple[str, ...]:
-    remarks = []
+def _renamed(question: Question) -> list[str]:
+    """Columns of the predicate whose names do not lead to them in older files, and so not in statistics."""
+    return [column.name for column in question.bound.columns if not question.is_kept(column.name)]
+
+
+def _remarks(question: Question, columns: Mapping[str, pa.DataType], missing: Missing) -> tuple[str, ...]:
+    remarks = [f"column_stats: older files hold {name} under another name or type" for name in _renamed(question)]
     for name in columns:
         if name not in missing:
             remarks.append(f"column_stats: column {name} is not indexed")
@@ -89,9 +94,11 @@ def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType
     from hudimeta.snapshot.partition_columns import stated_columns
 
     found = {}
-    stated = stated_columns(snapshot)
+    stated, history = stated_columns(snapshot), snapshot.history
     for column in bound.columns:
         if column.name in stated:  # paths say what rows show, whatever files hold
+            continue
+        if history is not None and not history.keeps(column.name):
             continue
         kind = field_type(snapshot.schema.arrow, column.name)
         if kind is not None and pa.types.is_timestamp(kind):

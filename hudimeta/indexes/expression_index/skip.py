@@ -42,8 +42,8 @@ class ExpressionIndexSkip:
         definition = question.metadata.index_definitions.get(self.name)
         if definition is None:
             return "its definition is missing"
-        if question.snapshot.history is not None:
-            return "the table was altered, and the index goes by the columns' former names"
+        if renamed := [column for column in definition.source_fields if not question.is_kept(column)]:
+            return f"older files hold {', '.join(renamed)} under another name or type"
         indexed = self._expression(question)
         if indexed is None:
             return f"its expression {definition.function}({', '.join(definition.source_fields)}) is not known here"

@@ -47,9 +47,9 @@ class SecondaryIndexSkip:
         definition = question.metadata.index_definitions.get(self.name)
         if definition is None or len(definition.source_fields) != 1:
             return "its definition is missing"
-        if question.snapshot.history is not None:
-            return "the table was altered, and the index goes by the columns' former names"
         (column,) = definition.source_fields
+        if not question.is_kept(column):
+            return f"older files hold {column} under another name or type"
         if column in stated_columns(question.snapshot):
             return f"rows show of {column} what their partition path says, which the index may know otherwise"
         wanted = _texts(question, column)

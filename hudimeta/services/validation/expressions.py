@@ -86,8 +86,9 @@ class Expressions:
         indexed = None if definition is None else indexed_expression(definition, schema, timezone)
         if definition is None or indexed is None:
             return "its definition is missing, or names an expression that is not known here"
-        if subject.snapshot.history is not None:
-            return "the table was altered, and the index goes by the columns' former names"
+        history = subject.snapshot.history
+        if history is not None and not all(map(history.keeps, definition.source_fields)):
+            return "older files hold its column under another name or type"
         of_filters = definition.kind == ExpressionKind.BLOOM_FILTERS.value
         in_doubt = indexed.zoned and not subject.snapshot.options.get(INDEX_TRUST)
         if in_doubt and (of_filters or not indexed.can_be_widened):

@@ -102,9 +102,14 @@ class Statistics:
 
     def _findings(self) -> Findings:
         findings = Findings(compared=len(self._subject.parts))
-        if self._subject.snapshot.history is not None:
-            findings.unknown.append("the table was altered, and statistics go by the columns' former names")
-        elif not self.columns:
+        definition, history = (
+            self._subject.metadata.index_definitions.get(column_stats.PARTITION),
+            self._subject.snapshot.history,
+        )
+        if definition is not None and history is not None:
+            renamed = [name for name in definition.source_fields if not history.keeps(name)]
+            findings.unknown += [f"older files hold {name} under another name or type" for name in renamed]
+        if not self.columns and not findings.unknown:
             findings.unknown.append("the definition that names the columns is missing")
         findings.wrong("files that cannot be read", [one.what for one in self._files if isinstance(one, Unreadable)])
         return findings
@@ -113,10 +118,12 @@ class Statistics:
     def columns(self) -> Mapping[str, pa.DataType]:
         """Indexed columns that the table has, with the types in which they were recorded."""
         snapshot, definition = self._subject.snapshot, self._subject.metadata.index_definitions.get(column_stats.PARTITION)
-        if definition is None or snapshot.history is not None:
+        if definition is None:
             return {}
-        found = {}
+        found, history = {}, snapshot.history
         for name in definition.source_fields:
+            if history is not None and not history.keeps(name):
+                continue
             kind = column_type(snapshot.schema.arrow, name)
             if kind is not None and pa.types.is_timestamp(kind):
                 kind = field_type(snapshot.schema.stored, name) or kind
