@@ -20,6 +20,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, TableNotFound
+from hudimeta.metadata.whole_records import WHOLE_RECORD
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
@@ -87,26 +88,31 @@ class HudiTableChanges:
 
 
 class HudiMetadata:
-    """`hudi_metadata(path[, partition])`: the live records of a partition of the metadata table, `files` by default."""
+    """`hudi_metadata(path[, partition])`: the live records of the metadata table.
+
+    Without a partition those of all, with the columns of Hudi's own function, else of one, with the columns of its kind.
+    """
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
 
     @staticmethod
     def analyze(path: AnalyzeArgument, partition: AnalyzeArgument | None = None) -> BoundCall:
-        """The columns of the partition's records.
+        """The columns of the records.
 
         Raises:
-            HudiError: No table, or no such partition.
+            HudiError: No table, no metadata table, or no such partition.
         """
-        location, name = _location(path), _optional("partition", partition) or "files"
-        schema = _table(location).metadata.record_schema(name)
+        location, name = _location(path), _optional("partition", partition)
+        metadata = _table(location).metadata
+        schema = WHOLE_RECORD if name is None and metadata.ready else metadata.record_schema(name or "files")
         return BoundCall(spark_schema(schema), path=location, arguments={"partition": name})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. `analyze` has read the arguments."""
-        records = _table(self._bound.path).metadata.records(self._bound.arguments["partition"])
-        return _rows(_plain(records).to_batches(max_chunksize=_ROWS), self._bound)
+        metadata, name = _table(self._bound.path).metadata, self._bound.arguments["partition"]
+        for records in metadata.whole_records() if name is None else [metadata.records(name)]:
+            yield from _rows(_plain(records).to_batches(max_chunksize=_ROWS), self._bound)
 
 
 class HudiTimeline:

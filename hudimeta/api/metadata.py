@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from hudimeta.api.metadata_verbs import MetadataVerbs
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, IndexNotReady
 from hudimeta.metadata import answers, files
+from hudimeta.metadata.whole_records import whole_records
 from hudimeta.redaction import hidden
 
 if TYPE_CHECKING:
@@ -108,6 +109,18 @@ class TableMetadata(MetadataVerbs):
             partition: Its name, one of `ready`.
         """
         return self._opened.records(partition)
+
+    def whole_records(self) -> Iterator[pa.Table]:
+        """The records of all partitions, merged, in the shape of the records that Apache Hudi stores.
+
+        >>> rows = pa.concat_tables(table.metadata.whole_records())            # doctest: +SKIP
+
+        Returns:
+            Tables of one schema, one for each partition: key string, type int32, and a column for each kind of record, which
+            is null in all others: filesystemMetadata, BloomFilterMetadata, ColumnStatsMetadata, recordIndexMetadata,
+            SecondaryIndexMetadata.
+        """
+        return whole_records(self._opened)
 
     def record_schema(self, partition: str) -> pa.Schema:
         """The schema of `records`, of which nothing is read.

@@ -31,5 +31,6 @@ __all__ = [
     "statistics",  # statistics of files that are being written
     "strays",  # delta commits whose writes were rolled back before
     "upkeep",  # cleaning and archival of the metadata table
+    "whole_records",  # records of all partitions in one shape
     "writer",  # creation, and the delta commit of every commit
 ]

@@ -35,6 +35,7 @@ __all__ = [
     "order_value",
     "read_bounds",
     "typed_bounds",
+    "unscaled_decimals",
     "wrap_bounds",
 ]
 
@@ -169,7 +170,7 @@ def _typed(bodies: pa.Array, group: int, wanted: pa.DataType, infos: pa.Array | 
         if kind in (BoundKind.FLOAT, BoundKind.DOUBLE):
             return _from_floats(bodies, kind, wanted)
         if kind is BoundKind.DECIMAL and pa.types.is_decimal(wanted):
-            return _from_unscaled(bodies, _V1_DECIMAL_SCALE, wanted)
+            return unscaled_decimals(bodies, _V1_DECIMAL_SCALE, wanted)
         if kind is BoundKind.BYTES and pa.types.is_decimal(wanted):
             return _from_bytes_decimals(bodies, infos, wanted)
         if kind is BoundKind.BOOLEAN and pa.types.is_boolean(wanted):
@@ -228,15 +229,15 @@ def _from_bytes_decimals(bodies: pa.Array, infos: pa.Array | None, wanted: pa.Da
     scales = {i: i.partition(",")[2].strip() for i in infos.unique().to_pylist() if i}
     if len(scales) == 1 and infos.null_count == 0:
         (scale,) = scales.values()
-        return _from_unscaled(bodies, int(scale), wanted)
+        return unscaled_decimals(bodies, int(scale), wanted)
     texts = infos.to_pylist()
     parts = [
-        _from_unscaled(bodies[i : i + 1], int(scales[t]), wanted) if t else pa.nulls(1, wanted) for i, t in enumerate(texts)
+        unscaled_decimals(bodies[i : i + 1], int(scales[t]), wanted) if t else pa.nulls(1, wanted) for i, t in enumerate(texts)
     ]
     return pa.concat_arrays(parts)
 
 
-def _from_unscaled(bodies: pa.Array, scale: int, wanted: pa.DataType) -> pa.Array:
+def unscaled_decimals(bodies: pa.Array, scale: int, wanted: pa.DataType) -> pa.Array:
     """Big-endian two's complement of any length to decimals."""
     data, borders = binary_parts(bodies)
     lengths = np.diff(borders)

@@ -25,7 +25,7 @@ from hudimeta.metadata.datum import DatumCursor, Ints, encode_longs, encode_text
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 
-__all__ = ["PARTITION", "SCHEMA", "decode_values", "encode_values"]
+__all__ = ["PARTITION", "SCHEMA", "decode_values", "encode_values", "halves_of"]
 
 PARTITION = "record_index"
 SCHEMA = pa.schema(
@@ -171,7 +171,7 @@ def _encode_places(table: pa.Table, layout: RecordLayout) -> pa.Array:
 def _encode_file_ids(ids: pa.Array) -> pa.StructArray:
     """Encoded (halves and index, text, encoding) of each distinct file id."""
     texts = ids.to_pylist()
-    parts = [_split(t) for t in texts]
+    parts = [halves_of(t) for t in texts]
     high, low, index = (np.array([p[i] if p else -1 for p in parts], np.int64) for i in range(3))
     numbers = join_binary(encode_longs(high, b"\x02"), encode_longs(low, b"\x02"), encode_longs(index, b"\x02"))
     names = pa.array(["" if p else t for p, t in zip(parts, texts, strict=True)], pa.string())
@@ -179,7 +179,7 @@ def _encode_file_ids(ids: pa.Array) -> pa.StructArray:
     return pa.StructArray.from_arrays([numbers, join_binary(b"\x02", encode_texts(names)), encodings], ["n", "t", "e"])
 
 
-def _split(file_id: str) -> tuple[int, int, int] | None:
+def halves_of(file_id: str) -> tuple[int, int, int] | None:
     """Halves and index of a UUID file id; None for a text that would not be spelled back the same."""
     head, rest = file_id[:_UUID_LENGTH], file_id[_UUID_LENGTH:]
     digits = head.replace("-", "")

@@ -49,9 +49,18 @@ def test_the_metadata_table(sql: Callable[[str], Any], recorded_table: Callable[
     same(sql(f"select * from hudi_metadata('{path}', '{partition}')"), hudimeta.Table(path).metadata.records(partition))
 
 
-def test_the_metadata_table_lists_files_when_nothing_else_is_asked_for(sql: Callable[[str], Any], tmp_path: Path) -> None:
-    table = create(tmp_path / "t")
-    same(sql(f"select * from hudi_metadata('{table.path}')"), table.metadata.files())
+def test_records_of_the_whole_metadata_table(sql: Callable[[str], Any], recorded_table: Callable[[str], Path]) -> None:
+    path = recorded_table("mdt_all_v8")
+    metadata, call = hudimeta.Table(path).metadata, f"hudi_metadata('{path}')"
+    keys = sql(f"select key, recordIndexMetadata.partitionName as p from {call} where type = 5")
+    assert sorted(keys["key"].to_pylist()) == sorted(metadata.records("record_index")["record_key"].to_pylist())
+    files = sql(f"select explode(map_keys(filesystemMetadata)) as name from {call} where type = 2")
+    assert sorted(files["name"].to_pylist()) == sorted(metadata.files()["name"].to_pylist())
+    bounds = f"select ColumnStatsMetadata.* from {call} where type = 3"
+    (found,) = sql(
+        f"select min(minValue.member6.value) as x from ({bounds}) where columnName = '_hoodie_record_key'"
+    ).to_pylist()
+    assert found["x"] == min(hudimeta.Table(path).scan().to_table()["_hoodie_record_key"].to_pylist())
 
 
 @pytest.mark.oldest
