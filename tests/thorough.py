@@ -51,6 +51,7 @@ PLACES = (
     "tests/slices/test_log_damage.py",
     "tests/testing/simulation",
     "tests/write/routed",
+    "tests/write/test_altered_histories.py",
     "tests/write/test_index_differential.py",
     "tests/write/test_jumping_clocks.py",
     "tests/write/test_random_histories.py",
