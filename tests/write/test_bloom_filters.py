@@ -51,6 +51,20 @@ def test_files_have_the_form_of_the_option(tmp_path: Path, form: str | None) -> 
     table.check()
 
 
+def test_filters_go_with_the_files_that_a_clean_deletes(tmp_path: Path) -> None:
+    keep_one = {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false"}
+    table = ModelledTable(str(tmp_path / "t"), {**WITH_INDEX, **keep_one})
+    for ts in range(1, 5):
+        table.write(Operation.UPSERT, simple_rows(range(9), ts))
+    handle = hudimeta.Table(table.path, keep_one)
+    before = handle.metadata.records("bloom_filters").num_rows
+    assert before == len(filters_in_footers(table.path))
+    deleted = handle.clean().deleted
+    assert deleted > 0
+    left = hudimeta.Table(table.path).metadata.records("bloom_filters").num_rows
+    assert left == len(filters_in_footers(table.path)) == before - deleted
+
+
 def test_a_damaged_filter_of_the_metadata_table_is_told_from_a_damaged_file() -> None:
     damaged = pa.table({"partition_path": ["p0"], "file_name": ["a.parquet"], "type_code": ["DYNAMIC_V0"], "bloom": [b"AAAA"]})
     where = RowsByFile([KeyFile("p0", "a", "a.parquet", 1)], [np.array([0])])
