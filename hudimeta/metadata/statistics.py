@@ -18,7 +18,7 @@ from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
 from hudimeta.metadata.value_types import is_raw, is_text, names_by_type, value_type_of
 
-__all__ = ["file_statistics", "nothing_yet", "widened_partition_statistics"]
+__all__ = ["file_statistics", "has_limits", "nothing_yet", "widened_partition_statistics"]
 
 _LONGEST_RAW_BOUND = 64
 """Bytes of a bound of a binary column."""
@@ -269,6 +269,11 @@ def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tu
         "value_type_info": pa.array([info if version == "V2" else None] * count, pa.string()),
     }
     return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA), lost
+
+
+def has_limits(kind: pa.DataType) -> bool:
+    """Whether values of a type of which nothing is known can be bounded all the same, by the type."""
+    return _limits(kind) is not None
 
 
 def _limits(kind: pa.DataType) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,27 @@ def test_partitions_with_a_renamed_column(hudi: ApacheHudi, tmp_path: Path, kind
         found = hudi.read(table.path, where=f"remark = 'n{n}'", options=skipping).table
         assert found["id"].to_pylist() == [f"k{n}"]
         table.update({"ts": 2}, where="id = 'k0'")
+
+
+def test_partitions_of_a_column_that_hudi_renamed(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Its ALTER says nothing of them, and once one partition has bounds of the column its reader passes over the others."""
+    schema, indexes = SCHEMA.append(pa.field("region", pa.string())), ["column_stats", "partition_stats"]
+    table = hudimeta.Table.create(tmp_path / "t", schema, "id", "region", "ts", indexes=indexes)
+    table.insert(rows_of(range(6), 1).append_column("region", pa.array(["eu", "us"] * 3)))
+    hudi.sql(f"create table renamed_by_hudi using hudi location '{table.path}'")
+    # 1.2.0 takes the rename for a drop, which it has to be allowed.
+    allowed = {
+        "hoodie.avro.schema.validate": "false",
+        "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
+    }
+    hudi.sql("alter table renamed_by_hudi rename column note to remark", settings=ON_READ | allowed)
+    table = hudimeta.Table(table.path)
+    fresh = pa.Table.from_pylist([{"id": "k9", "ts": 2, "remark": "n9", "region": "asia"}])
+    for write in (partial(table.upsert, fresh), partial(table.update, {"ts": 2}, where="id = 'k0'")):
+        write()
+        for n in range(2):
+            found = hudi.read(table.path, where=f"remark = 'n{n}'", options=ON_READ).table
+            assert found["id"].to_pylist() == [f"k{n}"]
 
 
 def test_partial_updates(hudi: ApacheHudi, tmp_path: Path) -> None:

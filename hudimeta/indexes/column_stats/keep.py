@@ -5,7 +5,7 @@ Log files that are there when an index is built get no records, which costs skip
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import column_stats_keys
-from hudimeta.metadata.statistics import file_statistics, nothing_yet, widened_partition_statistics
+from hudimeta.metadata.statistics import file_statistics, has_limits, nothing_yet, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
@@ -95,7 +95,9 @@ class PartitionStatsKeep:
         if not touched and not added and not unbounded:
             return IndexDelta()
         partitions = table.partitions().to_pylist()
-        known: Mapping[str, pa.Table] = answers.partition_stats(table, types, touched)
+        stated = answers.partition_stats(table, types, sorted({*touched, *partitions[:1]}))
+        own = pa.array(touched, pa.string())
+        known = {name: found.filter(pc.is_in(found["partition_path"], own)) for name, found in stated.items()}
         held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
         blank = pa.array(sorted(unknown), pa.string())
         bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}
@@ -112,9 +114,9 @@ class PartitionStatsKeep:
             tight=_is_last(change, change.timeline),
         )
         check_order(table, change.instant, known, lost)
-        # Hudi's readers take a partition without a record for one without values. Earlier writes add nothing that is wider.
-        paths = sorted({*partitions, *touched})
-        rows = pa.concat_tables([rows, widened_partition_statistics([], {}, unbounded, regime, existing=paths)[0]])
+        looked_at = {*held, *partitions[:1]} - unknown
+        silent = {name: kind for name, kind in types.items() if name not in added and _is_silent(kind, stated[name], looked_at)}
+        rows = pa.concat_tables([rows, *_of_all_partitions(table, touched, unbounded, silent, regime)])
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
 
     def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
@@ -156,6 +158,35 @@ def _with_rows(change: CommitChange, listed: Sequence[str], known: Mapping[str, 
         return list(listed)
     held = set(build_slices(change.table.files(bare), Visibility.of(change.timeline))["partition_path"].to_pylist())
     return [path for path in listed if path in stated or path in held]
+
+
+def _of_all_partitions(
+    table: MetadataTable,
+    touched: Sequence[str],
+    unbounded: Mapping[str, pa.DataType],
+    silent: Mapping[str, pa.DataType],
+    regime: str,
+) -> list[pa.Table]:
+    """Records as wide as the type, since Hudi's readers take a partition without a record for one without values.
+
+    Args:
+        table: The metadata table before the commit.
+        touched: Partitions that it writes to.
+        unbounded: Columns that no statistics so far bound, with their types.
+        silent: Columns of which partitions may have no record; those of `touched` have one.
+        regime: "V1" or "V2".
+    """
+    listed = set(table.partitions().to_pylist()) if unbounded or silent else set()
+    parts = [widened_partition_statistics([], {}, unbounded, regime, existing=sorted(listed | set(touched)))[0]]
+    if silent:
+        known, others = answers.partition_stats(table, silent), sorted(listed - set(touched))
+        parts.append(widened_partition_statistics([], known, silent, regime, existing=others)[0])
+    return parts
+
+
+def _is_silent(kind: pa.DataType, stated: pa.Table, looked_at: Collection[str]) -> bool:
+    """Whether partitions have no record of a column: Apache Hudi adds and renames columns without a word about older files."""
+    return has_limits(kind) and not set(looked_at) <= set(stated["partition_path"].to_pylist())
 
 
 def _without_statistics(change: CommitChange) -> set[str]:
