@@ -266,7 +266,7 @@ def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.S
     import numpy as np
 
     from hudimeta.indexes.allowed import why_forbidden
-    from hudimeta.indexes.column_stats.skip import statistic_columns
+    from hudimeta.indexes.column_stats.skip import statistic_columns, why_no_columns
     from hudimeta.indexes.proof import runs_ahead, why_unproven
     from hudimeta.indexes.pruning import FileBounds, Verdicts
     from hudimeta.metadata import answers
@@ -280,7 +280,7 @@ def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.S
     if not _may_use(snapshot, _PARTITION_STATS):
         why = why_forbidden(snapshot)
     elif not columns:
-        why = "the predicate looks at no column that has bounds"
+        why = why_no_columns(question)
     elif len(paths) < 2 or (len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS)):
         why = f"{len(paths)} partitions are left, and what is known of their files decides better"
     elif not snapshot.is_latest or runs_ahead(snapshot.metadata):

@@ -212,16 +212,8 @@ def refuse_former_names(history: SchemaHistory, new: InternalSchema) -> None:
 
 def renamed(before: InternalSchema, after: InternalSchema) -> frozenset[str]:
     """Columns that older files hold under other names: their dotted names after an ALTER."""
-    former = {column.id: path for path, column in _leaves(before.columns, "")}
-    return frozenset(path for path, column in _leaves(after.columns, "") if former.get(column.id, path) != path)
-
-
-def _leaves(columns: Sequence[SchemaColumn], above: str) -> Iterator[tuple[str, SchemaColumn]]:
-    for column in columns:
-        if pa.types.is_struct(column.type):
-            yield from _leaves(column.children, f"{above}{column.name}.")
-        elif not column.children:
-            yield f"{above}{column.name}", column
+    former = {column.id: path for path, column in before.places()}
+    return frozenset(path for path, column in after.places() if former.get(column.id, path) != path)
 
 
 def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Sequence[str] = ()) -> InternalSchema:

@@ -119,6 +119,10 @@ class InternalSchema:
         """The data columns, without meta columns."""
         return pa.schema([c.field for c in self.columns if c.name not in META_COLUMNS])
 
+    def places(self) -> Iterator[tuple[str, SchemaColumn]]:
+        """Columns, fields, elements, keys and values at every depth, by dotted names."""
+        return _places(self.columns, "")
+
     def sources(self, wanted: InternalSchema) -> dict[str, str | None]:
         """For each column of `wanted`, its name in a file of this version; None when the file has no such column."""
         names = {c.id: c.name for c in self.columns}
@@ -236,10 +240,10 @@ class SchemaHistory:
     @cached_property
     def _found_otherwise(self) -> frozenset[str]:
         """Names of today that do not lead to their columns in all files."""
-        now = {column.id: (path, column) for path, column in _places(self.latest.columns, "")}
+        now = {column.id: (path, column) for path, column in self.latest.places()}
         names = {path for path, _ in now.values()}
         found = set()
-        for path, column in (place for version in self.versions for place in _places(version.columns, "")):
+        for path, column in (place for version in self.versions for place in version.places()):
             name, later = now.get(column.id, (None, None))
             if path in names and name != path:
                 found.add(path)
@@ -263,7 +267,6 @@ class SchemaHistory:
 
 
 def _places(columns: Sequence[SchemaColumn], above: str) -> Iterator[tuple[str, SchemaColumn]]:
-    """Columns, fields, elements, keys and values at every depth, by dotted names."""
     for column in columns:
         yield f"{above}{column.name}", column
         yield from _places(column.children, f"{above}{column.name}.")

@@ -12,9 +12,6 @@ import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from tests.interop.apache_hudi import ApacheHudi
-from tests.interop.sides import FULL
-
-pytestmark = pytest.mark.skipif(not FULL, reason="part of make interop-full, which sets HUDIMETA_INTEROP_FULL=1")
 
 TRIPS = pa.table({"rider": ["A", "B", "C", "D"], "fare": [1.0, 2.0, 3.0, 4.0], "city": ["sf", "sf", "paris", "paris"]})
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hudimeta.predicate import Bound
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["ColumnStatsSkip", "statistic_columns"]
+__all__ = ["ColumnStatsSkip", "statistic_columns", "why_no_columns"]
 
 
 class ColumnStatsSkip:
@@ -26,11 +26,7 @@ class ColumnStatsSkip:
 
     def why_not(self, question: Question) -> str | None:
         """See `SkippingIndex`."""
-        if statistic_columns(question.snapshot, question.bound):
-            return None
-        if renamed := _renamed(question):
-            return f"older files hold {', '.join(renamed)} under another name or type"
-        return "the predicate looks at no column that has bounds"
+        return why_no_columns(question)
 
     def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
@@ -67,6 +63,15 @@ def _looked_up(
     looked_at = {column.name for column in question.bound.columns}
     found.update(path_bounds(question.snapshot, looked_at, candidates.file_partitions))
     return by_statistics(question.bound, candidates.files, found), missing, bounds
+
+
+def why_no_columns(question: Question) -> str | None:
+    """Why statistics bound no column of the predicate; None where they bound one."""
+    if statistic_columns(question.snapshot, question.bound):
+        return None
+    if renamed := _renamed(question):
+        return f"older files hold {', '.join(renamed)} under another name or type"
+    return "the predicate looks at no column that has bounds"
 
 
 def _renamed(question: Question) -> list[str]:

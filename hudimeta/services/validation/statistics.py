@@ -102,10 +102,8 @@ class Statistics:
 
     def _findings(self) -> Findings:
         findings = Findings(compared=len(self._subject.parts))
-        definition, history = (
-            self._subject.metadata.index_definitions.get(column_stats.PARTITION),
-            self._subject.snapshot.history,
-        )
+        definition = self._subject.metadata.index_definitions.get(column_stats.PARTITION)
+        history = self._subject.snapshot.history
         if definition is not None and history is not None:
             renamed = [name for name in definition.source_fields if not history.keeps(name)]
             findings.unknown += [f"older files hold {name} under another name or type" for name in renamed]
