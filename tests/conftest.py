@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from pytest_spark.config import SparkConfigBuilder
 from pytest_spark.fixtures import _spark_session
 
+from tests.elsewhere import of_other_verbs
 from tests.examples import FEW
 from tests.memory import keep_tables_in_memory
 from tests.order import in_order, title_of_order
@@ -57,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test by its place and by what its fixtures need, so that `-m "not spark"` holds without anybody remembering.
 
-    Leave out those of large sets that do not have their turn, unless somebody asks for tests by name, and slow ones unless
-    somebody asks for files; and shuffle, before pytest puts tests of one parameter of a fixture side by side.
+    Leave out those of other verbs, those of large sets that do not have their turn, unless somebody asks for tests by name, and
+    slow ones unless somebody asks for files; and shuffle, before pytest puts tests of one parameter of a fixture side by side.
     """
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
@@ -72,11 +73,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
     by_name = config.option.keyword or any("::" in argument for argument in config.args)
     slow = slow_tests() if is_of_everything(config.args) else None
-    left = [] if by_name else waiting(items, slow)
+    left = [*of_other_verbs(items), *([] if by_name else waiting(items, slow))]
     if left:
         others = set(left)
         items[:] = [item for item in items if item not in others]
-        config.hook.pytest_deselected(items=left)
+        config.hook.pytest_deselected(items=list(others))
     items[:] = in_order(items)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests import rotation, thorough
+from tests.elsewhere import of_other_verbs, only_when
 from tests.order import WRITTEN, in_order
 from tools.slow_tests import slow_tests
 
@@ -46,6 +47,22 @@ def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch)
         taken += [item.nodeid for item in items if item.nodeid not in left]
     every_time = ["test_always", "test_0[spark]"] * 2
     assert sorted(taken) == sorted([*(item.nodeid for item in items), *every_time])
+
+
+def test_tests_of_other_verbs_are_left_to_them() -> None:
+    def item(name: str, *conditions: object, fixtures: tuple[str, ...] = ()) -> SimpleNamespace:
+        markers = [only_when(condition, "make all-full").mark for condition in conditions]
+        return SimpleNamespace(name=name, iter_markers=lambda _: markers, fixturenames=fixtures)
+
+    items: Any = [
+        item("always"),
+        item("full", "1"),
+        item("not full", ""),
+        item("both", True, 0),
+        item("classic", fixtures=("attached",)),
+    ]
+    assert [left.name for left in of_other_verbs(items, remote=False)] == ["not full", "both"]
+    assert [left.name for left in of_other_verbs(items, remote=True)] == ["not full", "both", "classic"]
 
 
 def test_slow_tests_take_turns_in_runs_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:

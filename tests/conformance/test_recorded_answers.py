@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,8 +40,6 @@ def test_engine_knows_the_schema(conformance_table: Callable[[str], Path], tally
 def attached(spark: Any) -> Iterator[Any]:
     import pyspark_hudimeta
 
-    if "HUDIMETA_TEST_REMOTE" in os.environ:
-        pytest.skip("an attached session is a classic one")
     pyspark_hudimeta.attach(spark)
     yield spark
     pyspark_hudimeta.detach(spark)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import pyspark_hudimeta
 import pytest
 
 import hudimeta
+from tests.elsewhere import REMOTE, only_when
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def statements(block: str) -> list[str]:
 
 
 @pytest.mark.rotation(2)
-@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="the page's Connect example has its own test")
+@only_when(not REMOTE, "classic sessions: the page's Connect example has its own test")
 def test_the_examples(spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made = spark.createDataFrame([("t1", "2026-01", 61.0, 1), ("t2", "2026-02", 12.5, 1)], ROWS)
     made.createOrReplaceTempView("other")
@@ -75,7 +75,7 @@ def test_the_examples(spark: SparkSession, tmp_path: Path, capfd: pytest.Capture
     assert "FileScan parquet" in capfd.readouterr().out
 
 
-@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="the page begins with classic sessions")
+@only_when(not REMOTE, "classic sessions, with which the page begins")
 def test_the_examples_of_the_first_page(spark: SparkSession, tmp_path: Path) -> None:
     """As somebody types them who has nothing yet, in order."""
     page = (DOCS.parent / "README.md").read_text(encoding="utf-8")

@@ -11,10 +11,11 @@ import pytest
 
 import hudimeta
 from hudimeta.types import META_COLUMNS
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import FULL
 
-pytestmark = pytest.mark.skipif(not FULL, reason="part of make interop-full, which sets HUDIMETA_INTEROP_FULL=1")
+pytestmark = only_when(FULL, "make interop-full")
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.int64()), ("fare", pa.float32()), ("note", pa.string()), ("many", pa.int32())]

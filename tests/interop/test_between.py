@@ -9,12 +9,13 @@ import pytest
 
 import hudimeta
 from hudimeta.services.validation.result import Outcome
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import FULL, SCHEMA, TABLE_VERSION, Model, Ours, Row, Theirs, plain_rows, row
 
 pytestmark = [
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not FULL, reason="part of make interop-full, which sets HUDIMETA_INTEROP_FULL=1"),
+    only_when(FULL, "make interop-full"),
 ]
 KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 INDEXES = {

@@ -13,10 +13,11 @@ import pytest
 
 import hudimeta
 from hudimeta.types import META_COLUMNS
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import FULL, SCHEMA, Model, Theirs, plain_rows, row
 
-pytestmark = pytest.mark.skipif(not FULL, reason="part of make interop-full, which sets HUDIMETA_INTEROP_FULL=1")
+pytestmark = only_when(FULL, "make interop-full")
 LOSES_CHANGES = "1.0." in os.environ.get("HUDI_BUNDLE", "1.0.2")
 CASES = [("COPY_ON_WRITE", "DATA_BEFORE_AFTER"), ("MERGE_ON_READ", "OP_KEY_ONLY")]
 if FULL:

@@ -12,6 +12,7 @@ import hudimeta
 from hudimeta.testing.invariants import check_all
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import FULL
 
@@ -61,7 +62,7 @@ def rows(group: int, ids: range, ts: int) -> pa.Table:
     )
 
 
-@pytest.mark.skipif(not FULL, reason="part of make interop-full")
+@only_when(FULL, "make interop-full")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_apache_hudi_uses_and_keeps_our_indexes(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:

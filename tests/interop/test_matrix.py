@@ -23,6 +23,7 @@ from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.testing.model import ModelTable, compare_rows
 from hudimeta.types import Action
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi, Installation
 from tests.interop.matrix import DIMENSIONS, SCHEMA, SEED, Combination, History, Turn, pairwise
 from tests.interop.sides import FULL, read_by_hudi_rs
@@ -132,7 +133,7 @@ def test_every_pair_of_kinds_meets() -> None:
     assert len(pairwise()) == len(set(pairwise())) == 21
 
 
-@pytest.mark.skipif(not FULL, reason="part of make interop-full")
+@only_when(FULL, "make interop-full")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("combination", pairwise() if WHOLE else tuple(SMOKE), ids=str)
 def test_turns(hudi: ApacheHudi, tmp_path: Path, combination: Combination) -> None:

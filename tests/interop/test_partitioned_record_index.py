@@ -11,6 +11,7 @@ import pytest
 import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi, Installation
 from tests.interop.sides import FULL
 
@@ -41,7 +42,7 @@ def without_keys_of_other_partitions(given: pa.Table, there: dict[tuple[str, str
     return given.filter(pa.array([(row["id"], row["part"]) in there or row["id"] not in keys for row in given.to_pylist()]))
 
 
-@pytest.mark.skipif(OLD or not FULL, reason="part of make interop-full, with Apache Hudi 1.1 or later")
+@only_when(FULL and not OLD, "make interop-full, by Apache Hudi 1.1 or later")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("we_begin", [True, False], ids=["ours", "theirs"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -12,10 +12,11 @@ import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import FULL
 
-pytestmark = pytest.mark.skipif(not FULL, reason="part of make interop-full, which sets HUDIMETA_INTEROP_FULL=1")
+pytestmark = only_when(FULL, "make interop-full")
 
 PAIR = pa.struct([pa.field("a", pa.int32(), nullable=False), pa.field("b", pa.string())])
 SCHEMA = pa.schema(

@@ -88,7 +88,8 @@ def test_recorded_tables_have_as_many_rows_as_are_read(name: str, recorded_table
 
 
 def test_duckdb_queries_a_scan(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     orders_below_10 = orders(tmp_path).scan(where="qty < 10", columns=["part", "qty"])
     query = "SELECT part, count(*), sum(qty) FROM orders_below_10 GROUP BY part ORDER BY part"
     rows = duckdb.sql(query).fetchall()
@@ -98,7 +99,8 @@ def test_duckdb_queries_a_scan(tmp_path: Path) -> None:
 
 
 def test_polars_takes_a_scan(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     scan = orders(tmp_path).scan(where="qty < 10", columns=["part", "qty"])
     frame = polars.DataFrame(scan)
     assert frame.columns == ["part", "qty"]
@@ -107,6 +109,5 @@ def test_polars_takes_a_scan(tmp_path: Path) -> None:
 
 
 def test_pandas_takes_a_scan(tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
     frame = orders(tmp_path).scan(where="qty < 10", columns=["part", "qty"]).to_pandas()
     assert (list(frame.columns), len(frame), frame["qty"].sum()) == (["part", "qty"], 120, 12 * 45)

@@ -155,7 +155,9 @@ def test_types_of_other_libraries_are_taken_as_the_nearest(given, stored):
 
 
 def test_polars_and_pandas_frames_fit_a_new_table():
-    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    import pandas
+    import polars
+
     frame = pandas.DataFrame(
         {"k": ["a", "b"], "t": pandas.to_datetime(["2024-01-01", "2024-01-02"], utc=True), "c": pandas.Categorical(["x", "y"])}
     )

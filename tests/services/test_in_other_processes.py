@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from pyspark import cloudpickle
 
 from hudimeta import Table
 from hudimeta.engine import LocalEngine
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-
-cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="pyspark is not installed")
 
 
 def sent(value: Any) -> Any:

@@ -48,6 +48,14 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
             spark.catalog.dropTempView(view.name)
 
 
+@pytest.fixture(params=["plain", "attached"])
+def session(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession:
+    """A plain session, then an attached one."""
+    if request.param == "attached":
+        request.getfixturevalue("attached")
+    return spark
+
+
 @pytest.fixture
 def name(attached: SparkSession) -> Iterator[Name]:
     """`name()` is the name of a table that is dropped after the test, with its files."""

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.elsewhere import only_when
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTS = 7
 
 
-@pytest.mark.skipif("HUDIMETA_CLUSTER" not in os.environ, reason="set HUDIMETA_CLUSTER=1: ten processes for minutes")
+@only_when("HUDIMETA_CLUSTER" in os.environ, "make cluster-full: ten processes for minutes")
 def test_a_killed_worker_changes_no_result(tmp_path: Path) -> None:
     # A session of the cluster cannot be made in the process of the session that other tests have.
     command = [sys.executable, "-m", "tests.spark.cluster_acts", str(tmp_path)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.elsewhere import REMOTE, only_when
 from tests.rotation import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ MODULES = (
 @pytest.mark.spark
 @pytest.mark.xdist_group("sessions of their own")
 @pytest.mark.timeout(600)
-@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="this run is the one through Connect")
+@only_when(not REMOTE, "classic sessions: it starts the run through Connect")
 def test_a_connect_session_passes_the_tests_of_a_classic_one() -> None:
     # A process of its own, because a process holds either a classic session or a Connect session.
     command = [sys.executable, "-m", "pytest", "-q", "-m", "oldest", "-p", "no:cacheprovider", "--timeout=300"]

@@ -26,12 +26,12 @@ from hudimeta.types import Operation
 from tests.crash.killing import Scene, check_goes_on
 from tests.crash.scenes import SCENES, age_heartbeats
 from tests.crash.starts import SHORT, TYPES, Starts, options_of
+from tests.elsewhere import only_when
 from tests.memory import MEMORY
 from tests.spark.drivers import PATIENCE, VICTIMS, Driver, Drivers
 from tests.spark.killed_driver import Order
 
-MANY = "HUDIMETA_SPARK_KILLS"
-KILLS = int(os.environ.get(MANY, "0"))
+KILLS = int(os.environ.get("HUDIMETA_SPARK_KILLS", "0"))
 SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
 KEPT = os.environ.get("HUDIMETA_SPARK_KEEP")
 """A folder for copies of tables in which something is wrong."""
@@ -257,7 +257,7 @@ class Campaign:
         shutil.rmtree(copy)
 
 
-@pytest.mark.skipif(not KILLS, reason=f"set {MANY}=60: as many drivers and workers die, each driver costs seconds to start")
+@only_when(KILLS, "make spark-kills-full: each driver costs seconds to start")
 def test_killed_drivers_and_workers_leave_nothing_that_stays(starts: Starts, tmp_path: Path) -> None:
     campaign = Campaign(starts, tmp_path)
     try:

@@ -19,12 +19,12 @@ import pytest
 import hudimeta
 from hudimeta.commit.stream_batches import CHECKPOINT_KEY
 from hudimeta.testing.builders import simple_rows
+from tests.elsewhere import only_when
 from tests.memory import MEMORY
 from tests.spark.drivers import PATIENCE, Drivers
 from tests.spark.killed_driver import Order
 
-MANY = "HUDIMETA_STREAM_BATCHES"
-BATCHES = int(os.environ.get(MANY, "0"))
+BATCHES = int(os.environ.get("HUDIMETA_STREAM_BATCHES", "0"))
 BETWEEN_KILLS = int(os.environ.get("HUDIMETA_STREAM_BETWEEN_KILLS", "15"))
 """Batches that a driver gets done on average before it is killed."""
 SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
@@ -72,7 +72,7 @@ def done(checkpoint: Path) -> int:
     return sum(name.isdigit() for name in os.listdir(ended)) if ended.is_dir() else 0
 
 
-@pytest.mark.skipif(not BATCHES, reason=f"set {MANY}=200: the driver starts a dozen times")
+@only_when(BATCHES, "make streams-full: the driver starts a dozen times")
 @pytest.mark.parametrize("attached", [False, True], ids=["plain", "attached"])
 def test_a_copy_by_killed_drivers_holds_every_row_once(home: Path, tmp_path: Path, attached: bool) -> None:
     print(f"CRASH_SEED={SEED}")

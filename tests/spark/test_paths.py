@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyspark_hudimeta
-import pytest
 
 from tests.spark.attached import NATIVE_SCAN, files_read, plan
 from tests.spark.tables import contents, create, ids, refusal, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@pytest.fixture(params=["plain", "attached"])
-def session(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkSession]:
-    """A plain session, then an attached one."""
-    if request.param == "attached":
-        pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
-
-
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
 
 
 def test_some_partitions_of_a_table_by_all_the_ways_to_name_them(session: SparkSession, tmp_path: Path) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyspark_hudimeta
-import pytest
 from pyspark.sql.functions import col
 
 if TYPE_CHECKING:
@@ -15,14 +12,6 @@ if TYPE_CHECKING:
 
 TRIPS = [(1, "u1", "rider-A", 19.1, "sf"), (2, "u2", "rider-C", 27.7, "sf"), (3, "u3", "rider-F", 34.15, "sao_paulo")]
 OPTIONS = {"hoodie.table.name": "trips_table", "hoodie.datasource.write.partitionpath.field": "city"}
-
-
-@pytest.fixture(params=["plain", "attached"])
-def session(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    if request.param == "attached":
-        pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
 
 
 def save(frame: DataFrame, path: Path, mode: str = "append", operation: str = "") -> None:

@@ -11,7 +11,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyspark_hudimeta
 import pytest
 from pyspark_hudimeta.spark_version import check_spark
 
@@ -23,22 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NUMBER = count()
-
-
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
-
-
-@pytest.fixture(params=["plain", "attached"])
-def session(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkSession]:
-    """A plain session, then an attached one."""
-    if request.param == "attached":
-        pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import pytest
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.routed.executors import SparkExecutors
-from pyspark_hudimeta.spark_version import is_connect
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
@@ -27,6 +26,7 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.sources import GivenRows
+from tests.elsewhere import REMOTE, only_when
 from tests.spark.tables import KEYS, check, contents, create, refusal, rows
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 INDEXES = ["record_index", "column_stats", "secondary_index_ts"]
 BY_TASKS = {ROUTED_NEARBY_BYTES.key: "0"}
-MANY, LARGE = "HUDIMETA_FAULTS_FULL", "HUDIMETA_ROUTED_LARGE"
 
 
 def some(spark: SparkSession, first: int, last: int, ts: int) -> DataFrame:
@@ -112,10 +111,9 @@ def test_rows_of_chance_are_placed_once(spark: SparkSession, tmp_path: Path) -> 
 # The attached door
 
 
+@only_when(not REMOTE, "classic sessions, which can be attached")
 @pytest.mark.rotation(2)
 def test_an_attached_session_routes_what_it_saves(spark: SparkSession, tmp_path: Path) -> None:
-    if is_connect(spark):
-        pytest.skip("attach needs a classic session")
     path = str(tmp_path / "t")
     plain = type(some(spark, 0, 1, 1).write)
     attach(spark)
@@ -193,11 +191,10 @@ def test_a_worker_that_dies_after_its_work_is_replaced(spark: SparkSession, tmp_
 _WRITES_AFTER = 10
 
 
+@only_when(not REMOTE, "classic sessions, by whose context jobs are cancelled")
 @pytest.mark.rotation(3)
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_a_cancelled_job_leaves_nothing(spark: SparkSession, tmp_path: Path, at: int) -> None:
-    if is_connect(spark):
-        pytest.skip("jobs are cancelled through the context of a classic session")
     create(tmp_path / "t", indexes=INDEXES)
     reached, running = str(tmp_path / "reached"), str(tmp_path / "running")
     os.mkfifo(reached)
@@ -239,7 +236,7 @@ def test_a_cancelled_job_leaves_nothing(spark: SparkSession, tmp_path: Path, at:
                 raise
 
 
-@pytest.mark.skipif(not os.environ.get(MANY), reason=f"set {MANY}=1: a session with speculation, and 50 random kills")
+@only_when(os.environ.get("HUDIMETA_FAULTS_FULL"), "make faults-full: a session with speculation, and 50 random kills")
 def test_random_kills_and_speculation(tmp_path: Path) -> None:
     program = Path(__file__).with_name("routed_faults.py")
     found = subprocess.run([sys.executable, str(program), str(tmp_path), "50"], capture_output=True, text=True, timeout=3600)
@@ -247,7 +244,7 @@ def test_random_kills_and_speculation(tmp_path: Path) -> None:
     assert "50 writes" in found.stdout
 
 
-@pytest.mark.skipif(not os.environ.get(LARGE), reason=f"set {LARGE}=1: five million rows, some ten minutes")
+@only_when(os.environ.get("HUDIMETA_ROUTED_LARGE"), "make faults-full: five million rows, some ten minutes")
 def test_the_drivers_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     program = [sys.executable, str(Path(__file__).with_name("routed_large.py")), str(tmp_path), "5000000", "local[2]"]
     found = subprocess.run(program, capture_output=True, text=True, timeout=3600)

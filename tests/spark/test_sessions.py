@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pyspark_hudimeta.sessions.command import main
 from pyspark_hudimeta.sessions.statements import run_all
 
 from hudimeta.sql import split
+from tests.elsewhere import REMOTE, only_when
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +43,7 @@ sys.exit(3)
 @pytest.mark.spark
 @pytest.mark.xdist_group("sessions of their own")
 @pytest.mark.timeout(300)
-@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="sessions of Connect are not attached")
+@only_when(not REMOTE, "classic sessions, which can be attached")
 def test_a_submitted_script_has_attached_sessions_only(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(JOB, encoding="utf-8")

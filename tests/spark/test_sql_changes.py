@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 NUMBER = count()
 
 
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
-
-
 Make = Callable[..., str]
 
 

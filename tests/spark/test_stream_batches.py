@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark_hudimeta import HudiTable, attach, detach, last_commit
+from pyspark_hudimeta import HudiTable, last_commit
 
 from hudimeta import Table
 from hudimeta.commit.stream_batches import CHECKPOINT_KEY
@@ -16,13 +16,6 @@ from tests.spark.tables import create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    attach(spark)
-    yield spark
-    detach(spark)
 
 
 def run(spark: SparkSession, home: Path, batch: Callable[[DataFrame, int], None]) -> None:

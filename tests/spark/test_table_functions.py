@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import pyspark_hudimeta
 import pytest
 
 import hudimeta
+from tests.elsewhere import REMOTE, only_when
 from tests.spark.tables import create, refusal, rows
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_every_type_comes_through(sql: Callable[[str], Any], recorded_table: Cal
     same(sql(f"select * from hudi_table_changes('{path}', 'latest_state', 'earliest')"), expected)
 
 
-@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="through Connect, each action makes its query anew")
+@only_when(not REMOTE, "classic sessions: through Connect, each action makes its query anew")
 def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSession, tmp_path: Path) -> None:
     pyspark_hudimeta.register_functions(spark)
     table = create(tmp_path / "t")

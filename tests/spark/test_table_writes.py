@@ -21,13 +21,6 @@ NUMBER = count()
 
 
 @pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    attach(spark)
-    yield spark
-    detach(spark)
-
-
-@pytest.fixture
 def name(attached: SparkSession) -> Iterator[str]:
     """A name for a table, which is dropped."""
     found = f"named_{next(NUMBER)}"

@@ -10,6 +10,7 @@ import pytest
 from hudimeta.errors import NotFound
 from hudimeta.storage import open_storage
 from hudimeta.storage.at_once import PARALLEL_REQUESTS, at_once
+from tests.elsewhere import only_when
 
 FORK = "fork" in multiprocessing.get_all_start_methods()
 
@@ -40,7 +41,7 @@ def test_the_first_error_is_raised_and_the_threads_go_on(tmp_path):
     assert at_once(storage.read, ["there", "there"]) == [b"1", b"1"]
 
 
-@pytest.mark.skipif(not FORK, reason="this system does not fork processes")
+@only_when(FORK, "a system that forks processes")
 def test_a_forked_process_starts_threads_of_its_own():
     assert at_once(abs, [-1, -2]) == [1, 2]
     context = multiprocessing.get_context("fork")

@@ -8,6 +8,7 @@ import secrets
 
 import pytest
 
+from tests.elsewhere import only_when
 from tests.write.histories import History, run_histories
 from tests.write.served_histories import ServedHistory
 
@@ -32,7 +33,7 @@ def test_histories_of_a_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
     run_histories(FIRST_SEED, histories=2, steps=15, kind=KINDS[FIRST_SEED % len(KINDS)])
 
 
-@pytest.mark.skipif(not FULL, reason="hours: CRASH_FULL=1 runs a thousand histories")
+@only_when(FULL, "make crash-full, hours")
 @pytest.mark.parametrize("piece", range(PIECES) if FULL else [0])
 def test_a_thousand_histories(piece: int) -> None:
     forked = multiprocessing.get_context("fork")

@@ -19,7 +19,8 @@ def test_dicts_have_the_columns_of_all_of_them() -> None:
 
 
 def test_what_makes_no_columns_is_refused_with_advice() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     mixed: tuple[Any, ...] = (
         {"id": [1, 2], "fare": [1.0]},
         pandas.DataFrame({"id": [1, "x"]}),

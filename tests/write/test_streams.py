@@ -117,7 +117,9 @@ def test_a_stream_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_frames_and_scans_are_rows_too(tmp_path: Path) -> None:
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    import pandas
+    import polars
+
     rows = simple_rows(range(10), 1)
     one = Table.create(tmp_path / "one", rows.schema, key="id", ordering="ts")
     one.insert(rows.to_pandas())
