@@ -18,7 +18,7 @@ from hudimeta.errors import PredicateError
 from hudimeta.predicate.arithmetic import arithmetic_types
 from hudimeta.predicate.bind_calls import function_of, refused, signature_of, try_out
 from hudimeta.predicate.casts import can_cast, cast_array
-from hudimeta.predicate.constants import distinct, fitting, integer_bound, rounds, special_moment
+from hudimeta.predicate.constants import distinct, fitting, integer_bound, is_utf8, rounds, special_moment
 from hudimeta.predicate.evaluate import fold, match
 from hudimeta.predicate.local_time import check_zone
 from hudimeta.predicate.names import closest_name, resolve
@@ -327,6 +327,8 @@ class _Binder:
         if special is not None:
             return special
         value = cast_array(pa.repeat(expr.scalar, 1), target, self.zone)[0]
+        if target == STRING and not is_utf8(value):
+            raise refused(expr, "is a constant that is no text", "bytes of UTF-8")
         if not value.is_valid and not expr.is_null and expr.type == STRING and not lenient:
             raise PredicateError(expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")
         fails = self.strict and not lenient and not value.is_valid and not expr.is_null
@@ -389,7 +391,8 @@ class _Binder:
         args = [self.bind(arg) for arg in expr.args]
         signature = signature_of(expr, args)
         args = [self.cast(arg, t) for arg, t in zip(args, signature.arguments, strict=True)]
-        call = Call(expr.name, tuple(args), type=signature.result)
+        constants = {i: a.scalar.as_py() for i, a in enumerate(args) if i in function.constants and isinstance(a, Literal)}
+        call = Call(expr.name, tuple(args), type=function.result_of(signature, constants))
         if function.constants:
             try_out(call, self.zone)
         return call

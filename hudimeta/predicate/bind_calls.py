@@ -12,10 +12,11 @@ from hudimeta.predicate.functions import FUNCTION_NAMES, FUNCTIONS
 from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.signature import Context, Function, Signature, WrongArguments
 from hudimeta.predicate.tree import Call, Expr, Literal
-from hudimeta.predicate.types import type_name
+from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, STRING, is_numeric, type_name
 
 __all__ = ["function_of", "refused", "signature_of", "try_out"]
 
+_TIMES = frozenset({DATE, INSTANT, LOCAL_TIMESTAMP})
 _ELSEWHERE = "Leave it to Spark: filter the rows after reading, or attach the session (pyspark_hudimeta.attach)."
 
 
@@ -53,15 +54,21 @@ def signature_of(call: Call, args: list[Expr]) -> Signature:
         if position < len(args) and not isinstance(args[position], Literal):
             raise refused(call, f"needs a constant as argument {position + 1}")
     types = [arg.type if arg.type is not None else pa.null() for arg in args]
-    constants = {i: arg.scalar.as_py() for i, arg in enumerate(args) if i in function.constants and isinstance(arg, Literal)}
     try:
-        signature = function.adjusted(function.resolve(types), constants)
+        signature = function.resolve(types)
     except WrongArguments as error:
         raise refused(call, f"is given {', '.join(map(type_name, types))}", str(error)) from error
     for source, target in zip(types, signature.arguments, strict=True):
-        if not can_cast(source, target):
+        if not (can_cast(source, target) and _is_implicit(source, target)):
             raise refused(call, f"is given {type_name(source)}", type_name(target))
     return signature
+
+
+def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark casts an argument so without being asked: within numbers, within times, and from and to texts."""
+    if source == target or pa.types.is_null(source) or STRING in (source, target):
+        return True
+    return (is_numeric(source) and is_numeric(target)) or {source, target} <= _TIMES
 
 
 def try_out(call: Call, zone: str) -> None:

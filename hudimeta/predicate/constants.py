@@ -22,7 +22,7 @@ from hudimeta.predicate.types import (
     is_numeric,
 )
 
-__all__ = ["distinct", "fitting", "integer_bound", "rounds", "special_moment"]
+__all__ = ["distinct", "fitting", "integer_bound", "is_utf8", "rounds", "special_moment"]
 
 _SPECIAL = re.compile(r"(epoch|now|today|tomorrow|yesterday)\b.*", re.IGNORECASE)
 
@@ -92,3 +92,14 @@ def special_moment(text: Literal, target: pa.DataType) -> Literal | None:
     if found[0].lower() != "epoch":
         raise PredicateError(text.scalar.as_py(), "a text that means one moment, such as '2024-05-17 08:30:00'")
     return Literal(pa.scalar(0, pa.int32() if target == DATE else pa.int64()).cast(target), type=target)
+
+
+def is_utf8(text: pa.Scalar) -> bool:
+    """Whether a STRING, which may have been a BINARY, is one: patterns, names and what an error shows must be."""
+    if not text.is_valid:
+        return True
+    try:
+        text.cast(pa.binary()).as_py().decode()
+    except UnicodeDecodeError:
+        return False
+    return True

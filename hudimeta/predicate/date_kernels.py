@@ -11,24 +11,21 @@ from hudimeta.predicate.casts import cast_array
 from hudimeta.predicate.datetime_pattern import compile_pattern, format_local, parse_with_pattern
 from hudimeta.predicate.function_kernels import Kernel
 from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant, to_local
-from hudimeta.predicate.types import (
-    DATE,
-    INSTANT,
-    LOCAL_TIMESTAMP,
-)
+from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, integer_range
 
 if TYPE_CHECKING:
     from hudimeta.predicate.signature import Context
 
-_LARGEST_DAY = 106_751_991
-"""Last day whose microseconds fit 64 bits."""
+
+_PATTERN = "yyyy-MM-dd HH:mm:ss"
+"""When none is given."""
 
 
 def _local(context: Context, values: pa.Array) -> pa.Array:
     """Wall clock of a date or of either timestamp."""
     if values.type == INSTANT:
         return to_local(values, context.zone)
-    return values.cast(LOCAL_TIMESTAMP) if values.type == DATE else values
+    return cast_array(values, LOCAL_TIMESTAMP, context.zone) if values.type == DATE else values
 
 
 def part(name: str) -> Kernel:
@@ -53,12 +50,12 @@ def day_of_week(context: Context, args: list[Any]) -> Any:
 
 def name_of_day(_context: Context, args: list[Any]) -> Any:
     """`Mon` to `Sun`."""
-    return format_local(args[0].cast(LOCAL_TIMESTAMP), compile_pattern("E"))
+    return format_local(moved_near(args[0])[0].cast(LOCAL_TIMESTAMP), compile_pattern("E"))
 
 
 def name_of_month(_context: Context, args: list[Any]) -> Any:
     """`Jan` to `Dec`."""
-    return format_local(args[0].cast(LOCAL_TIMESTAMP), compile_pattern("MMM"))
+    return format_local(moved_near(args[0])[0].cast(LOCAL_TIMESTAMP), compile_pattern("MMM"))
 
 
 def date_format(context: Context, args: list[Any]) -> Any:
@@ -69,8 +66,8 @@ def date_format(context: Context, args: list[Any]) -> Any:
 
 
 def from_unixtime(context: Context, args: list[Any]) -> Any:
-    """Seconds since the epoch written by a pattern, by default `yyyy-MM-dd HH:mm:ss`."""
-    pattern = args[1] if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
+    """Seconds since the epoch written by a pattern."""
+    pattern = args[1] if len(args) > 1 else _PATTERN
     if pattern is None:
         return pa.nulls(context.length, context.type)
     seconds = np.asarray(args[0].fill_null(0))
@@ -80,7 +77,7 @@ def from_unixtime(context: Context, args: list[Any]) -> Any:
 
 def unix_timestamp(context: Context, args: list[Any]) -> Any:
     """Whole seconds since the epoch of a timestamp, or of a text read by a pattern."""
-    raw = micros(to_timestamp(context, args))
+    raw = micros(to_timestamp(context, args if len(args) > 1 else [*args, _PATTERN]))
     numbers = np.asarray(raw.fill_null(0))
     # towards zero, as Java divides
     return pa.array((numbers + (numbers < 0) * (SECOND_US - 1)) // SECOND_US, mask=np.asarray(raw.is_null()))
@@ -88,8 +85,8 @@ def unix_timestamp(context: Context, args: list[Any]) -> Any:
 
 def to_timestamp(context: Context, args: list[Any]) -> Any:
     """A text read by a pattern; anything else has been cast before."""
-    if args[0].type == INSTANT:
-        return args[0]
+    if args[0].type in (INSTANT, LOCAL_TIMESTAMP):
+        return micros(args[0]).view(INSTANT)  # Spark takes a wall clock for one of UTC here
     if args[1] is None:
         return pa.nulls(context.length, INSTANT)
     return to_instant(parse_with_pattern(args[0], compile_pattern(args[1])), context.zone)
@@ -99,6 +96,8 @@ def to_date(context: Context, args: list[Any]) -> Any:
     """A text read by a pattern; anything else has been cast before."""
     if args[0].type == DATE:
         return args[0]
+    if args[0].type == LOCAL_TIMESTAMP:
+        return cast_array(to_timestamp(context, args), DATE, context.zone)
     if args[1] is None:
         return pa.nulls(context.length, DATE)
     return cast_array(parse_with_pattern(args[0], compile_pattern(args[1])), DATE, context.zone)
@@ -109,21 +108,28 @@ def _days(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
     return np.asarray(numbers.fill_null(0)).astype(np.int64), np.asarray(numbers.is_null())
 
 
-def _date(days: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> pa.Array:
-    mask = mask | (np.abs(days) > _LARGEST_DAY)
+def date_array(days: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> pa.Array:
+    """Dates of days since the epoch; null where they are masked, or more than 32 bits hold."""
+    low, high = integer_range(pa.int32())
+    mask = mask | (days < low) | (days > high)
     return pa.array(np.where(mask, 0, days).astype(np.int32), mask=mask).view(DATE)
+
+
+def _moved(days: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> pa.Array:
+    """As :func:`date_array`, but numbers of more than 32 bits wrap around, as Spark adds days."""
+    return pa.array(days.astype(np.int32), mask=mask).view(DATE)
 
 
 def date_add(_context: Context, args: list[Any]) -> Any:
     """So many days later."""
     (days, gone), (count, missing) = _days(args[0]), _days(args[1])
-    return _date(days + count, gone | missing)
+    return _moved(days + count, gone | missing)
 
 
 def date_sub(_context: Context, args: list[Any]) -> Any:
     """So many days earlier."""
     (days, gone), (count, missing) = _days(args[0]), _days(args[1])
-    return _date(days - count, gone | missing)
+    return _moved(days - count, gone | missing)
 
 
 def date_diff(_context: Context, args: list[Any]) -> Any:
@@ -138,7 +144,8 @@ def _months(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any
     return days, months.astype(np.int64), mask
 
 
-def _first_of(months: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def first_of(months: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The first day of months since the epoch."""
     first: np.ndarray[Any, Any] = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     return first
 
@@ -147,14 +154,14 @@ def add_months(_context: Context, args: list[Any]) -> Any:
     """The same day so many months later, or the last day of a shorter month."""
     (days, months, gone), (count, missing) = _months(args[0]), _days(args[1])
     to = months + count
-    day = np.minimum(days - _first_of(months), _first_of(to + 1) - _first_of(to) - 1)
-    return _date(_first_of(to) + day, gone | missing)
+    day = np.minimum(days - first_of(months), first_of(to + 1) - first_of(to) - 1)
+    return date_array(first_of(to) + day, gone | missing)
 
 
 def last_day(_context: Context, args: list[Any]) -> Any:
     """The last day of the month."""
     _, months, mask = _months(args[0])
-    return _date(_first_of(months + 1) - 1, mask)
+    return date_array(first_of(months + 1) - 1, mask)
 
 
 _UNITS = {
@@ -189,9 +196,9 @@ def _truncated_days(values: pa.Array, unit: str | None) -> pa.Array:
     if unit in _MONTHS_IN:
         size = _MONTHS_IN[unit]
         # counted from 1970-01, where every quarter and year begins at a multiple
-        return _date(_first_of(np.floor_divide(months, size) * size), mask)
+        return date_array(first_of(np.floor_divide(months, size) * size), mask)
     if unit == "week":
-        return _date(np.floor_divide(days + 3, 7) * 7 - 3, mask)  # 1970-01-01 was a Thursday
+        return date_array(np.floor_divide(days + 3, 7) * 7 - 3, mask)  # 1970-01-01 was a Thursday
     return pa.nulls(len(values), DATE)
 
 

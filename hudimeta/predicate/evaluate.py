@@ -11,6 +11,7 @@ from hudimeta.predicate.arithmetic import arithmetic
 from hudimeta.predicate.casts import cast_array, to_canonical
 from hudimeta.predicate.comparison import compare, is_in
 from hudimeta.predicate.regex_classes import literal_pattern
+from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.tree import (
     And,
     Arithmetic,
@@ -36,6 +37,8 @@ __all__ = ["Evaluation", "Rows", "batches_of", "evaluate", "evaluate_batch", "fo
 
 _SMALL_CHUNK = 1 << 14
 _LARGEST_BATCH = 1 << 20
+_NO_UTF8 = "Invalid UTF8"
+"""Arrow's words for a BINARY that was cast to a STRING, where a kernel looks into it."""
 
 
 def evaluate(bound: Bound, table: pa.Table) -> pa.ChunkedArray:
@@ -104,7 +107,12 @@ class Evaluation:
         if isinstance(expr, Column):
             return self.column(expr)
         method = getattr(self, f"_{type(expr).__name__.lower()}")
-        return method(expr)
+        try:
+            return method(expr)
+        except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+            if isinstance(error, pa.ArrowInvalid) and not str(error).startswith(_NO_UTF8):
+                raise
+            raise PredicateError(to_sql(expr), "an expression over texts of UTF-8", "Filter the rows after reading.") from error
 
     def column(self, expr: Column) -> pa.Array:
         if expr not in self.seen:

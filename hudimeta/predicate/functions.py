@@ -23,6 +23,7 @@ from hudimeta.predicate.types import (
     common_type,
     is_decimal,
     is_floating,
+    is_integer,
     is_numeric,
 )
 
@@ -75,20 +76,29 @@ def _rounded(types: Types) -> Signature:
     return Signature((first, pa.int32())[: len(types)], first)
 
 
-def _rounded_to(signature: Signature, constants: Constants) -> Signature:
+def _rounded_to(signature: Signature, constants: Constants) -> pa.DataType:
     """A decimal has as many decimals as it is rounded to, and one digit more before them: 99.9 becomes 100."""
     first, scale = signature.arguments[0], constants.get(1, 0) or 0
     if not is_decimal(first):
-        return signature
+        return signature.result
     whole, kept = first.precision - first.scale + 1, min(first.scale, max(scale, 0))
     digits = max(whole, 1 - scale) if scale < 0 else whole + kept
-    return Signature(signature.arguments, pa.decimal128(min(digits, 38), kept))
+    return pa.decimal128(min(digits, 38), kept)
 
 
-def _alike(skip: int = 0) -> Callable[[Types], Signature]:
-    """All arguments after the first `skip` have one common type, which is the result's."""
+def _alike(skip: int = 0, *, mixed: bool = True) -> Callable[[Types], Signature]:
+    """All arguments after the first `skip`, which are conditions, have one common type, which is the result's.
+
+    Args:
+        skip: How many conditions stand before them.
+        mixed: A STRING may stand among values of other types, which it is cast to.
+    """
 
     def resolve(types: Types) -> Signature:
+        if any(t != pa.bool_() and not pa.types.is_null(t) for t in types[:skip]):
+            raise WrongArguments("a condition first")
+        if not mixed and STRING in types and any(t != STRING and not pa.types.is_null(t) for t in types):
+            raise WrongArguments("values of one type")
         found: pa.DataType = pa.null()
         for t in types[skip:]:
             both = common_type(found, t)
@@ -119,6 +129,29 @@ def _texts(types: Types) -> Signature:
     return Signature((STRING,) * len(types), STRING)
 
 
+def _text_first(*more: pa.DataType) -> Callable[[Types], Signature]:
+    """A STRING, of which the result is a part or which is part of it; of a BINARY Spark makes another BINARY."""
+
+    def resolve(types: Types) -> Signature:
+        if types[0] == pa.binary():
+            raise WrongArguments("a STRING")
+        return Signature((STRING, *more)[: len(types)], STRING)
+
+    return resolve
+
+
+def _joined(types: Types) -> Signature:
+    if all(t == pa.binary() for t in types):
+        raise WrongArguments("a STRING among them")
+    return _texts(types)
+
+
+def _days_moved(types: Types) -> Signature:
+    if is_numeric(types[1]) and not (is_integer(types[1]) and types[1] != LONG):
+        raise WrongArguments("a DATE and an INT")
+    return Signature((DATE, pa.int32()), DATE)
+
+
 def _length(types: Types) -> Signature:
     return Signature((pa.binary() if types[0] == pa.binary() else STRING,), pa.int32())
 
@@ -126,19 +159,19 @@ def _length(types: Types) -> Signature:
 def _date_or_pattern(types: Types) -> Signature:
     if len(types) == 1:
         return Signature((DATE,), DATE)
-    return Signature((STRING, STRING) if types[0] == STRING else (DATE, STRING), DATE)
+    return Signature((types[0] if types[0] in (STRING, LOCAL_TIMESTAMP) else DATE, STRING), DATE)
 
 
 def _timestamp_or_pattern(types: Types) -> Signature:
-    if len(types) == 1 or types[0] != STRING:
-        return Signature((INSTANT, STRING)[: len(types)], INSTANT)
-    return Signature((STRING, STRING), INSTANT)
+    if len(types) == 1:
+        return Signature((INSTANT,), INSTANT)
+    return Signature((types[0] if types[0] in (STRING, LOCAL_TIMESTAMP) else INSTANT, STRING), INSTANT)
 
 
 def _unix(types: Types) -> Signature:
-    if types[0] == STRING and len(types) == 2:
-        return Signature((STRING, STRING), LONG)
-    return Signature((INSTANT, STRING)[: len(types)], LONG)
+    if len(types) > 1 and types[1] != STRING and not pa.types.is_null(types[1]):
+        raise WrongArguments("a pattern")
+    return Signature((types[0] if types[0] in (STRING, LOCAL_TIMESTAMP) else INSTANT, STRING)[: len(types)], LONG)
 
 
 def _always(_types: Types, _constants: Constants, _zone: str) -> int:
@@ -169,7 +202,9 @@ def _from_start(_types: Types, constants: Constants, _zone: str) -> int:
 
 
 def _unless_patterned(types: Types, _constants: Constants, zone: str) -> int:
-    return 0 if types[0] == STRING else _in_utc(types, _constants, zone)
+    from hudimeta.predicate.local_time import is_utc
+
+    return 1 if types[0] == DATE or (types[0] != STRING and is_utc(zone)) else 0
 
 
 def _unless_text(types: Types, _constants: Constants, _zone: str) -> int:
@@ -193,9 +228,9 @@ def _catalogue() -> dict[str, Function]:
     day = _takes(DATE, to=pa.int32())
     text = _takes(STRING, to=STRING)
     length = Function(_length, text_run.length, (1, 1), total=True)
-    piece = _takes(STRING, pa.int32(), pa.int32(), to=STRING)
+    piece = _text_first(pa.int32(), pa.int32())
     substring = Function(piece, text_run.substring, (2, 3), frozenset({1, 2}), _from_start, total=True)
-    shift = _takes(DATE, pa.int32(), to=DATE)
+    months = _takes(DATE, pa.int32(), to=DATE)
     ceil = Function(_whole, run.ceil, (1, 1), order=_always)
     abs_like = Function(_number, run.absolute, (1, 1))
     unix = Function(_unix, dates.unix_timestamp, (1, 2), frozenset({1}), _unless_text)
@@ -216,7 +251,7 @@ def _catalogue() -> dict[str, Function]:
         "lower": Function(text, text_run.lower, (1, 1), total=True),
         "upper": Function(text, text_run.upper, (1, 1), total=True),
         "length": length,
-        "reverse": Function(text, text_run.reverse, (1, 1), total=True),
+        "reverse": Function(_text_first(), text_run.reverse, (1, 1), total=True),
         "abs": abs_like,
         "ceil": ceil,
         "floor": Function(_whole, run.floor, (1, 1), order=_always),
@@ -228,15 +263,17 @@ def _catalogue() -> dict[str, Function]:
         "identity": Function(_same, run.identity, (1, 1), order=_always, total=True),
         "last_day": Function(_date_of_types, dates.last_day, (1, 1), order=_always),
     }
-    padded = _takes(STRING, pa.int32(), STRING, to=STRING)
+    nvl = Function(_alike(), run.coalesce, (2, 2))
+    padded = _text_first(pa.int32(), STRING)
     more = {
         "trim": Function(_texts, text_run.trim("both"), (1, 2), total=True),
         "ltrim": Function(_texts, text_run.trim("left"), (1, 2), total=True),
         "rtrim": Function(_texts, text_run.trim("right"), (1, 2), total=True),
+        "btrim": Function(_texts, text_run.trim("both", text_first=True), (1, 2), total=True),
         "substring": substring,
         "left": Function(piece, text_run.left, (2, 2), frozenset({1}), _always, total=True),
         "right": Function(piece, text_run.right, (2, 2), frozenset({1}), total=True),
-        "concat": Function(_texts, text_run.concat, (1, 1000), total=True),
+        "concat": Function(_joined, text_run.concat, (1, 1000), total=True),
         "replace": Function(_texts, text_run.replace, (2, 3), frozenset({1, 2}), total=True),
         "lpad": Function(padded, text_run.pad("left"), (2, 3), frozenset({1, 2}), total=True),
         "rpad": Function(padded, text_run.pad("right"), (2, 3), frozenset({1, 2}), total=True),
@@ -253,20 +290,22 @@ def _catalogue() -> dict[str, Function]:
         "unix_timestamp": unix,
         "to_date": Function(_date_or_pattern, dates.to_date, (1, 2), frozenset({1}), _unless_patterned),
         "to_timestamp": Function(_timestamp_or_pattern, dates.to_timestamp, (1, 2), frozenset({1}), _unless_text),
-        "date_add": Function(shift, dates.date_add, (2, 2), order=_by_constant),
-        "date_sub": Function(shift, dates.date_sub, (2, 2), order=_by_constant),
-        "add_months": Function(shift, dates.add_months, (2, 2), order=_by_constant),
+        "date_add": Function(_days_moved, dates.date_add, (2, 2), order=_by_constant),
+        "date_sub": Function(_days_moved, dates.date_sub, (2, 2), order=_by_constant),
+        "add_months": Function(months, dates.add_months, (2, 2), order=_by_constant),
         "datediff": Function(_takes(DATE, DATE, to=pa.int32()), dates.date_diff, (2, 2), order=_by_constant),
         "trunc": Function(_takes(DATE, STRING, to=DATE), dates.truncate_date, (2, 2), frozenset({1}), _always),
         "date_trunc": Function(_truncated, dates.truncate_timestamp, (2, 2), frozenset({0})),
-        "round": Function(_rounded, run.rounded, (1, 2), frozenset({1}), _always, adjusted=_rounded_to),
+        "round": Function(_rounded, run.rounded, (1, 2), frozenset({1}), _always, result_of=_rounded_to),
         "mod": Function(_remainder, run.remainder, (2, 2)),
         "pmod": Function(_remainder, run.positive_remainder, (2, 2)),
         "coalesce": Function(_alike(), run.coalesce, (1, 1000)),
+        "nvl": nvl,
+        "ifnull": nvl,
         "nullif": Function(_first_of_two, run.null_if, (2, 2)),
         "if": Function(_alike(1), run.choose, (3, 3)),
-        "greatest": Function(_alike(), run.greatest, (2, 1000)),
-        "least": Function(_alike(), run.least, (2, 1000)),
+        "greatest": Function(_alike(mixed=False), run.greatest, (2, 1000)),
+        "least": Function(_alike(mixed=False), run.least, (2, 1000)),
     }
     table = {**of_one, **more}
     aliases = {
@@ -278,14 +317,11 @@ def _catalogue() -> dict[str, Function]:
         "char_length": "length",
         "character_length": "length",
         "substr": "substring",
-        "btrim": "trim",
         "ceiling": "ceil",
         "signum": "sign",
         "to_unix_timestamp": "unix_timestamp",
         "dateadd": "date_add",
         "date_diff": "datediff",
-        "nvl": "coalesce",
-        "ifnull": "coalesce",
     }
     return table | {alias: table[name] for alias, name in aliases.items()}
 

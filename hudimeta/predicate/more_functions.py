@@ -20,6 +20,8 @@ from hudimeta.predicate.types import (
     STRING,
     canonical_type,
     common_type,
+    is_decimal,
+    is_floating,
     is_integer,
     is_numeric,
 )
@@ -65,6 +67,17 @@ def _item(types: Types) -> Signature:
     return Signature((first, LONG), _element(first))
 
 
+def _element_at(types: Types) -> Signature:
+    if is_list(types[0]) and types[1] == LONG:
+        raise WrongArguments("a list and an INT, or a map and a key")
+    return _item(types)
+
+
+def _got(types: Types) -> Signature:
+    _element(types[0])
+    return _item(types)
+
+
 def _of_list(result: pa.DataType | None = None) -> Callable[[Types], Signature]:
     def resolve(types: Types) -> Signature:
         element = _element(types[0])
@@ -87,7 +100,9 @@ def _sought(result: pa.DataType) -> Callable[[Types], Signature]:
     def resolve(types: Types) -> Signature:
         element = _element(types[0])
         both = common_type(element, types[1])
-        mixed = STRING in (element, types[1]) and element != types[1] and not pa.types.is_null(types[1])
+        given = types[1]
+        mixed = STRING in (element, given) and element != given and not pa.types.is_null(given)
+        mixed |= any(map(is_decimal, (element, given))) and any(map(is_floating, (element, given)))
         if both is None or mixed or pa.types.is_nested(both):
             raise WrongArguments("a list and a value of its elements' type")
         return Signature((types[0], both), result)
@@ -181,10 +196,23 @@ def _number_of_seconds(types: Types) -> Signature:
     return Signature((types[0],), INSTANT)
 
 
+def _number_of_units(types: Types) -> Signature:
+    if not is_integer(types[0]) and not pa.types.is_null(types[0]):
+        raise WrongArguments("a whole number")
+    return Signature((LONG,), INSTANT)
+
+
 def _days(types: Types) -> Signature:
-    if types[0] not in (DATE, STRING) and not pa.types.is_null(types[0]):
+    if types[0] != DATE and not pa.types.is_null(types[0]):
         raise WrongArguments("a DATE")
     return Signature((DATE,), INT)
+
+
+def _placed(types: Types) -> Signature:
+    """`locate`; a start that is null means something, so it is taken only of types that are never cast to null."""
+    if len(types) > 2 and not pa.types.is_null(types[2]) and not (is_integer(types[2]) and types[2] != LONG):
+        raise WrongArguments("two texts and an INT")
+    return Signature((STRING, STRING, INT)[: len(types)], INT)
 
 
 def _simple(kernel: Kernel, *arguments: pa.DataType, to: pa.DataType, constants: tuple[int, ...] = ()) -> Function:
@@ -195,12 +223,13 @@ def _simple(kernel: Kernel, *arguments: pa.DataType, to: pa.DataType, constants:
 def more_functions() -> dict[str, Function]:
     """Name to function."""
     size = Function(_sized, nested.size, (1, 1), total=True)
-    element = Function(_item, nested.element, (2, 2))
+    element = Function(_element_at, nested.element, (2, 2))
     sha1 = Function(_bytes(STRING), value_kernels.each(value_kernels.digest("sha1")), (1, 1), total=True)
+    locate = Function(_placed, value_kernels.place_from, (2, 3))
     return {
         ITEM: Function(_item, nested.item, (2, 2)),
         FIELD: Function(_field, nested.field, (2, 2), frozenset({1})),
-        "get": Function(_item, nested.item, (2, 2)),
+        "get": Function(_got, nested.item, (2, 2)),
         "element_at": element,
         "try_element_at": element,
         "size": size,
@@ -234,12 +263,8 @@ def more_functions() -> dict[str, Function]:
         "octet_length": Function(_bytes(INT), value_kernels.each(len), (1, 1), total=True),
         "bit_length": Function(_bytes(INT), value_kernels.each(lambda value: 8 * len(value)), (1, 1), total=True),
         "instr": _simple(value_kernels.rowwise(value_kernels.place), STRING, STRING, to=INT),
-        "locate": Function(
-            _takes(STRING, STRING, INT, to=INT), value_kernels.rowwise(value_kernels.place_from), (2, 3), total=True
-        ),
-        "position": Function(
-            _takes(STRING, STRING, INT, to=INT), value_kernels.rowwise(value_kernels.place_from), (2, 3), total=True
-        ),
+        "locate": locate,
+        "position": locate,
         "repeat": _simple(value_kernels.each(value_kernels.repeated), STRING, INT, to=STRING, constants=(1,)),
         "translate": _simple(value_kernels.each(value_kernels.translated), STRING, STRING, STRING, to=STRING, constants=(1, 2)),
         "concat_ws": Function(_joined, value_kernels.joined, (1, 1000), frozenset({0})),
@@ -258,14 +283,14 @@ def more_functions() -> dict[str, Function]:
         "unix_millis": Function(_moment, value_kernels.since_epoch(value_kernels.MILLISECOND), (1, 1), total=True),
         "unix_micros": Function(_moment, value_kernels.since_epoch(value_kernels.MICROSECOND), (1, 1), total=True),
         "timestamp_seconds": Function(_number_of_seconds, value_kernels.instant_of(value_kernels.SECOND), (1, 1)),
-        "timestamp_millis": Function(_takes(LONG, to=INSTANT), value_kernels.instant_of(value_kernels.MILLISECOND), (1, 1)),
-        "timestamp_micros": Function(_takes(LONG, to=INSTANT), value_kernels.instant_of(value_kernels.MICROSECOND), (1, 1)),
+        "timestamp_millis": Function(_number_of_units, value_kernels.instant_of(value_kernels.MILLISECOND), (1, 1)),
+        "timestamp_micros": Function(_number_of_units, value_kernels.instant_of(value_kernels.MICROSECOND), (1, 1)),
         "from_utc_timestamp": Function(
             _takes(INSTANT, STRING, to=INSTANT), value_kernels.moved(to_zone=True), (2, 2), frozenset({1})
         ),
         "to_utc_timestamp": Function(
             _takes(INSTANT, STRING, to=INSTANT), value_kernels.moved(to_zone=False), (2, 2), frozenset({1})
         ),
-        "make_date": Function(_takes(INT, INT, INT, to=DATE), value_kernels.rowwise(value_kernels.date_of), (3, 3)),
+        "make_date": Function(_takes(INT, INT, INT, to=DATE), value_kernels.make_date, (3, 3)),
         "next_day": _simple(value_kernels.next_day, DATE, STRING, to=DATE, constants=(1,)),
     }

@@ -89,7 +89,7 @@ def element(context: Context, args: list[Any]) -> Any:
     if lists.keys is not None:
         return _value_of_key(context, lists, args[1])
     index, missing = _whole(args[1])
-    missing = missing | (index == 0) | (np.abs(index) > lists.length)
+    missing = missing | (index == 0) | (index > lists.length) | (index < -lists.length)
     return lists.take(lists.begin + np.where(index > 0, index - 1, lists.length + index), missing, context.type)
 
 

@@ -59,7 +59,7 @@ class Function:
         order: (types after casting, constants, zone) to +1 when larger first arguments give larger or equal results,
             -1 when they give smaller or equal ones, 0 when there is no such rule.
         total: True when the result is null only where an argument is.
-        adjusted: The signature when values of constants decide about the result's type.
+        result_of: (signature, constants as they are cast) to the result's type, where they decide about it.
     """
 
     resolve: Callable[[Types], Signature]
@@ -68,4 +68,4 @@ class Function:
     constants: frozenset[int] = frozenset()
     order: Callable[[Types, Constants, str], int] = lambda _types, _constants, _zone: 0
     total: bool = False
-    adjusted: Callable[[Signature, Constants], Signature] = lambda signature, _constants: signature
+    result_of: Callable[[Signature, Constants], pa.DataType] = lambda signature, _constants: signature.result

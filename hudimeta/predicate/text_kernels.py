@@ -63,8 +63,8 @@ def length(context: Context, args: list[Any]) -> Any:
     return kernel(args[0]).cast(context.type)
 
 
-def trim(side: str) -> Kernel:
-    """Blanks (only U+0020), or the characters that stand first, cut off."""
+def trim(side: str, *, text_first: bool = False) -> Kernel:
+    """Blanks (only U+0020), or the characters that stand first, cut off; of `btrim` they stand last."""
 
     def run(_context: Context, args: list[Any]) -> Any:
         import pyarrow.compute as pc
@@ -72,7 +72,7 @@ def trim(side: str) -> Kernel:
         kernel = {"both": pc.utf8_trim, "left": pc.utf8_ltrim, "right": pc.utf8_rtrim}[side]
         if len(args) == 1:
             return kernel(args[0], " ")
-        characters, texts = args
+        texts, characters = args if text_first else reversed(args)
         result = pa.nulls(len(texts), texts.type)
         for cut in pc.unique(characters).to_pylist():
             if cut is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime as dt
+import decimal
 import hashlib
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,11 @@ import pyarrow as pa
 
 from hudimeta.errors import PredicateError
 from hudimeta.predicate.casts import cast_array
+from hudimeta.predicate.date_kernels import date_array, first_of
 from hudimeta.predicate.function_kernels import Kernel
 from hudimeta.predicate.local_time import SECOND_US, check_zone, micros, to_instant, to_local
 from hudimeta.predicate.text_kernels import check_length
-from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_integer, map_unique
+from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, integer_range, is_decimal, is_integer, map_unique
 
 if TYPE_CHECKING:
     from hudimeta.predicate.signature import Context
@@ -100,9 +102,20 @@ def place(text: str, sought: str) -> int:
     return text.find(sought) + 1
 
 
-def place_from(sought: str, text: str, start: int = 1) -> int:
-    """`locate`: as :func:`place`, from a position on; 0 for positions before the first."""
-    return text.find(sought, start - 1) + 1 if start > 0 else 0
+def place_from(context: Context, args: list[Any]) -> Any:
+    """`locate`: as :func:`place`, from a position on; 0 for positions before the first and for none, 1 of an empty text."""
+    sought, text = (arg.to_pylist() for arg in args[:2])
+    starts = args[2].to_pylist() if len(args) > 2 else [1] * len(text)
+
+    def found(sought: str | None, text: str | None, start: int | None) -> int | None:
+        if start is None:
+            return 0
+        if sought is None or text is None:
+            return None
+        at = start - 1 if sought else 0
+        return text.find(sought, at) + 1 if start > 0 else 0
+
+    return pa.array(map(found, sought, text, starts), context.type)
 
 
 def repeated(text: str, times: int) -> str:
@@ -221,12 +234,29 @@ def as_days(_context: Context, args: list[Any]) -> Any:
     return args[0].view(pa.int32()) if args[0].type == DATE else args[0].view(DATE)
 
 
+def _instant_of_float(seconds: float) -> int | None:
+    """Microseconds, the first or last where there are none; None of NaN and infinities."""
+    if not math.isfinite(seconds):
+        return None
+    low, high = integer_range(LONG)
+    scaled = seconds * SECOND_US
+    return low if scaled <= low else high if scaled >= high else int(scaled)
+
+
+def _instant_of_decimal(seconds: decimal.Decimal) -> int | None:
+    """Microseconds; None beyond 64 bits, and of numbers with more than six decimals, which Spark refuses."""
+    scaled = seconds.scaleb(MICROS_DIGITS, _EXACT)
+    low, high = integer_range(LONG)
+    return int(scaled) if low <= scaled <= high and scaled == int(scaled) else None
+
+
 def instant_of(unit: int) -> Kernel:
     """A number of units of so many microseconds since the epoch as an instant; null beyond 64 bits."""
 
     def run(context: Context, args: list[Any]) -> Any:
         if not is_integer(args[0].type):
-            return cast_array(args[0], INSTANT, context.zone)
+            exact = _instant_of_decimal if is_decimal(args[0].type) else _instant_of_float
+            return map_unique(args[0], exact, LONG).view(INSTANT)
         numbers = cast_array(args[0], LONG, context.zone)
         raw, mask = np.asarray(numbers.fill_null(0)), np.asarray(numbers.is_null())
         low, high = -((1 << 63) // unit), ((1 << 63) - 1) // unit
@@ -250,12 +280,15 @@ def moved(to_zone: bool) -> Kernel:
     return run
 
 
-def date_of(year: int, month: int, day: int) -> dt.date | None:
-    """A date; None where there is no such day."""
-    try:
-        return dt.date(year, month, day)
-    except (ValueError, OverflowError):
-        return None
+def make_date(_context: Context, args: list[Any]) -> Any:
+    """A date of a year, also one before the first or of more than four digits; null where there is no such day."""
+    year, month, day = (np.asarray(arg.fill_null(0)).astype(np.int64) for arg in args)
+    mask = (
+        np.logical_or.reduce([np.asarray(arg.is_null()) for arg in args]) | (month < 1) | (month > MONTHS_IN_YEAR) | (day < 1)
+    )
+    months = np.where(mask, 0, (year - EPOCH_YEAR) * MONTHS_IN_YEAR + month - 1)
+    mask |= day > first_of(months + 1) - first_of(months)
+    return date_array(first_of(months) + day - 1, mask)
 
 
 _DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
@@ -276,3 +309,6 @@ def next_day(_context: Context, args: list[Any]) -> Any:
 
 
 MICROSECOND, MILLISECOND, SECOND = 1, 1000, SECOND_US
+MICROS_DIGITS = 6
+MONTHS_IN_YEAR, EPOCH_YEAR = 12, 1970
+_EXACT = decimal.Context(prec=76)

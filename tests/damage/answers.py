@@ -129,6 +129,15 @@ def as_many(found: Any, right: list[Any]) -> bool:
     )
 
 
+def between(found: Any, right: list[Any]) -> bool:
+    """Whether each row is one of the right answers', none twice: of a service that was refused half way."""
+    if not isinstance(found, tuple):
+        return False
+    columns, rows = found
+    known = {row for one in right if isinstance(one, tuple) and one[0] == columns for row in one[1]}
+    return len(set(rows)) == len(rows) and known.issuperset(rows)
+
+
 def difference(found: Any, expected: Any) -> str:
     """In what an answer is not the expected one."""
     if not (isinstance(found, tuple) and isinstance(expected, tuple)):

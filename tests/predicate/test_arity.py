@@ -20,11 +20,11 @@ ARITY = {
         "unix_date unix_micros unix_millis unix_seconds upper week weekday weekofyear year ~"
     ),
     (1, 2): "btrim from_unixtime ltrim round rtrim to_date to_timestamp to_unix_timestamp trim unix_timestamp",
-    (1, MANY): "coalesce concat concat_ws ifnull nvl",
+    (1, MANY): "coalesce concat concat_ws",
     (2, 2): (
         "& . [] ^ add_months array_contains array_position date_add date_diff date_format date_sub date_trunc dateadd datediff "
-        "element_at from_utc_timestamp get instr left map_contains_key mod nanvl next_day nullif pmod repeat right sha2 "
-        "shiftleft shiftright to_utc_timestamp trunc try_element_at |"
+        "element_at from_utc_timestamp get ifnull instr left map_contains_key mod nanvl next_day nullif nvl pmod repeat right "
+        "sha2 shiftleft shiftright to_utc_timestamp trunc try_element_at |"
     ),
     (2, 3): "locate lpad position regexp_extract replace rpad split substr substring",
     (2, MANY): "greatest least",
