@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from hudimeta.errors import PredicateError
 from hudimeta.predicate.arithmetic import arithmetic_types
-from hudimeta.predicate.bind_calls import function_of, refused, signature_of, try_out
-from hudimeta.predicate.casts import can_cast, cast_array
-from hudimeta.predicate.constants import distinct, fitting, integer_bound, is_utf8, rounds, special_moment
+from hudimeta.predicate.bind_calls import cast_constant, function_of, refused, signature_of, try_out
+from hudimeta.predicate.casts import can_cast
+from hudimeta.predicate.constants import distinct, fitting, integer_bound, rounds, special_moment
 from hudimeta.predicate.evaluate import fold, match
 from hudimeta.predicate.local_time import check_zone
 from hudimeta.predicate.names import closest_name, resolve
@@ -326,9 +326,7 @@ class _Binder:
         special = special_moment(expr, target)
         if special is not None:
             return special
-        value = cast_array(pa.repeat(expr.scalar, 1), target, self.zone)[0]
-        if target == STRING and not is_utf8(value):
-            raise refused(expr, "is a constant that is no text", "bytes of UTF-8")
+        value = cast_constant(expr, target, self.zone)
         if not value.is_valid and not expr.is_null and expr.type == STRING and not lenient:
             raise PredicateError(expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")
         fails = self.strict and not lenient and not value.is_valid and not expr.is_null

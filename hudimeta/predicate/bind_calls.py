@@ -7,14 +7,15 @@ import difflib
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
-from hudimeta.predicate.casts import can_cast
+from hudimeta.predicate.casts import can_cast, cast_array
+from hudimeta.predicate.constants import is_utf8
 from hudimeta.predicate.functions import FUNCTION_NAMES, FUNCTIONS
 from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.signature import Context, Function, Signature, WrongArguments
 from hudimeta.predicate.tree import Call, Expr, Literal
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, STRING, is_numeric, type_name
 
-__all__ = ["function_of", "refused", "signature_of", "try_out"]
+__all__ = ["cast_constant", "function_of", "refused", "signature_of", "try_out"]
 
 _TIMES = frozenset({DATE, INSTANT, LOCAL_TIMESTAMP})
 _ELSEWHERE = "Leave it to Spark: filter the rows after reading, or attach the session (pyspark_hudimeta.attach)."
@@ -23,6 +24,18 @@ _ELSEWHERE = "Leave it to Spark: filter the rows after reading, or attach the se
 def refused(expr: Expr, why: str, allowed: str = "an expression that Spark accepts") -> PredicateError:
     """The error for a part that cannot be evaluated."""
     return PredicateError(to_sql(expr), allowed, f"The part {to_sql(expr)!r} {why}.")
+
+
+def cast_constant(constant: Literal, target: pa.DataType, zone: str) -> pa.Scalar:
+    """A constant in another type, null where it is no value of it.
+
+    Raises:
+        PredicateError: A BINARY is to be a text and is none.
+    """
+    value = cast_array(pa.repeat(constant.scalar, 1), target, zone)[0]
+    if target == STRING and not is_utf8(value):
+        raise refused(constant, "is a constant that is no text", "bytes of UTF-8")
+    return value
 
 
 def function_of(call: Call) -> Function:

@@ -243,3 +243,35 @@ def test_a_field_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(PredicateError, match="names a field 'nope' that is not there") as caught:
         bind(parse("s['nope'] = 1"), schema)
     assert "allowed is x, y" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("btrim(s, 'ac') = 'b'", [F, T, N, F]),
+        ("ltrim('a', s) = 'bc'", [F, T, N, F]),
+        ("locate('b', s, NULL) = 0", [T, T, T, T]),
+        ("locate('', s, 2) = 1", [T, T, N, T]),
+        ("unix_timestamp('2024-02-29') > 0", [N, N, N, N]),
+        ("timestamp_seconds(dec) = TIMESTAMP '1970-01-01 00:00:01.5'", [T, F, N, F]),
+        ("timestamp_seconds(i * 0.0000001BD) > ts", [N, N, N, N]),
+        ("year(add_months(da, 12)) = 10000", [F, F, N, T]),
+        ("date_add(da, 1) > da", [T, T, N, T]),
+        ("make_date(-i, 1, 1) < DATE '0001-01-01'", [T, T, N, N]),
+        ("element_at(array_of, -9223372036854775808) IS NULL", "an INT"),
+        ("greatest(NULL, NULL) IS NULL", [T, T, T, T]),
+        ("round(dec, '1') = 1.5", [T, F, N, F]),
+        ("trim(CAST(bi AS STRING)) = 'a'", "UTF-8"),
+        ("s = CAST(X'ff' AS STRING)", "UTF-8"),
+        ("split(s, X'ff') IS NULL", "UTF-8"),
+        ("lpad(bi, 2) = 'a'", "a STRING"),
+        ("date_format(i, 'y') = '1'", "TIMESTAMP"),
+    ],
+)
+def test_odd_arguments_of_functions(where: str, expected: Any) -> None:
+    table = TABLE.append_column("array_of", pa.array([[1]] * len(TABLE)))
+    if isinstance(expected, str):
+        with pytest.raises(PredicateError, match=expected):
+            answers(where, table)
+    else:
+        assert answers(where, table) == expected

@@ -132,6 +132,8 @@ CAST(odd AS FLOAT) = CAST(near AS FLOAT) | from_unixtime(late) = '+52415-08-19 0
 from_unixtime(late, 'yy') = '15' | from_unixtime(late, 'yyyyy') < '1' | year(timestamp_seconds(late % 300000000000)) = 10463
 CAST(timestamp_seconds(late % 300000000000) AS STRING) > '+1' | weekofyear(timestamp_seconds(late % 300000000000)) = 8
 CAST(date_from_unix_date(odd % 90000000) AS STRING) < '0' | year(date_from_unix_date(near % 90000000)) < 0
+btrim(s, 'a') = 'bc' | locate('b', s, NULL) = 0 | locate('', s, 2) = 1 | unix_timestamp(tn) > 0 | to_date(tn, 'y') = da
+timestamp_seconds(dec) < ts | add_months(da, 120000) > da | make_date(-4, 2, 29) < da | greatest(NULL, NULL) IS NULL
 """.replace("\n", " | ").split(" | ")
 WRITTEN = [text for text in EXPRESSIONS if text]
 
