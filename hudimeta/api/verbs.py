@@ -14,7 +14,6 @@ from hudimeta.engine import Engine
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage
-from hudimeta.table.properties import update as update_properties
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
 from hudimeta.write.rows_in import as_stream, as_table
@@ -189,7 +188,7 @@ def rename(storage: Storage, options: Options, name: str) -> None:
         raise ConfigError(NAME_KEY, name, "a name")
     session = WriteSession(storage, options)
     with session.lock.held():
-        update_properties(session.fenced, {NAME_KEY: name.strip()})
+        session.change_properties(lambda _: {NAME_KEY: name.strip()})
 
 
 def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str | None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TypeVar
 
@@ -22,8 +22,10 @@ from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metering import meter_of
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.snapshot.table_schema import refuse_foreign_write
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
+from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
 from hudimeta.types import Action
@@ -101,6 +103,21 @@ class WriteSession:
         check_supported(self.properties, self.options)
         self.concurrency = Concurrency.of(self.options, self.properties)
         self.__dict__.pop("coordinator", None)
+
+    def change_properties(self, changes: Callable[[TableProperties], Mapping[str, str | None]]) -> None:
+        """Change the table's properties, if its newest write knows it by those that there are; call it under the lock.
+
+        Of an old copy of the file a change would make another whole one, which nobody could tell from the right one.
+
+        Args:
+            changes: From the properties that there are now to what changes; None takes a property out.
+
+        Raises:
+            CorruptFileError: The properties are those of another table, or of an earlier moment of this one.
+        """
+        now = load_properties(self.storage)
+        refuse_foreign_write(now, now.load_timeline(self.storage))
+        self.properties = update(self.fenced, changes(now))
 
     def ensure_metadata(self) -> bool:
         """Build the metadata table if the table lacks one, as Hudi's writers do at their first write; True when that was done.

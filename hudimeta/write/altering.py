@@ -23,8 +23,6 @@ from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normal
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names, renamed
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.column_defaults import changed_defaults, column_defaults
-from hudimeta.table.properties import load as load_properties
-from hudimeta.table.properties import update as update_properties
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.table_files import TableFiles
@@ -103,7 +101,7 @@ def set_defaults(session: WriteSession, changes: Mapping[str, str | None]) -> No
     """
     if changes:
         with session.lock.held():
-            update_properties(session.fenced, changed_defaults(load_properties(session.storage), changes))
+            session.change_properties(lambda properties: changed_defaults(properties, changes))
 
 
 def _next_version(session: WriteSession, snapshot: Snapshot, change: Alteration, version: int) -> SchemaHistory:

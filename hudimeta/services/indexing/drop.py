@@ -15,6 +15,7 @@ from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.plan import dependents
 from hudimeta.metadata import expression_index, files, secondary_index
 from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_index
+from hudimeta.snapshot.table_schema import refuse_foreign_write
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
@@ -49,6 +50,7 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
             "hoodie.table.metadata.partitions.inflight": ready_property(inflight),
         }
         timeline = properties.load_timeline(storage)
+        refuse_foreign_write(properties, timeline)
         if discard_dead(storage, timeline):
             timeline = properties.load_timeline(storage)
         # Whoever finds this on the timeline finishes what was begun.

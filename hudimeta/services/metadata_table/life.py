@@ -17,7 +17,6 @@ from hudimeta.reports import Report
 from hudimeta.services.indexing import rebuild
 from hudimeta.storage import FileInfo, Storage
 from hudimeta.table.modes import MetadataModes
-from hudimeta.table.properties import update as update_properties
 
 __all__ = ["MetadataChange", "create", "delete", "update"]
 
@@ -130,7 +129,7 @@ def delete(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
         return MetadataChange("delete", table, (f"remove {what}",), names, True, time.perf_counter() - begin)
     session.coordinator.recover()
     with session.lock.held():
-        update_properties(session.fenced, {_PARTITIONS: "", _BUILDING: ""})
+        session.change_properties(lambda _: {_PARTITIONS: "", _BUILDING: ""})
         session.fenced.delete_folder(METADATA_ROOT)
     return MetadataChange("delete", table, (f"removed {what}",), (), seconds=time.perf_counter() - begin)
 

@@ -8,7 +8,6 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.redaction import hidden
 from hudimeta.services.metadata_table.life import MetadataChange
 from hudimeta.table.modes import ENABLE, VALIDATE
-from hudimeta.table.properties import update
 
 __all__ = ["set_modes"]
 
@@ -30,6 +29,6 @@ def set_modes(
     steps = tuple(f"{key}={text}" for key, text in changes.items())
     if changes and not dry_run:
         with session.lock.held():
-            session.properties = update(session.fenced, changes)
+            session.change_properties(lambda _: changes)
     names = tuple(sorted(session.properties.metadata_partitions))
     return MetadataChange("set", table, steps, names, dry_run, time.perf_counter() - begin)
