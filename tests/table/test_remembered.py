@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hudimeta.api.table import Table
+from hudimeta.api.verbs import set_defaults
+from hudimeta.config import OPTIONS
 from hudimeta.errors import CorruptFileError, HudiError, TableError
+from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 from tests.conftest import Unpack
@@ -41,6 +45,28 @@ def test_our_commits_know_what_never_changes(fact: str, table: ModelledTable) ->
         Table(table.path).scan().to_table()
     with pytest.raises(HudiError, match=expected):
         Table(table.path).upsert(simple_rows(range(4), 2))
+
+
+REWRITING: dict[str, Callable[[Table], object]] = {
+    "rename": lambda table: table.rename("another"),
+    "drop_index": lambda table: table.metadata.drop_index("partition_stats"),
+    "delete": lambda table: table.metadata.delete(),
+    "set": lambda table: table.metadata.set(validate=True),
+    "create_index": lambda table: table.metadata.create_index("by_x", "secondary_index", "x"),
+    "rebuild": lambda table: table.metadata.rebuild(),
+    "defaults": lambda table: set_defaults(open_storage(table.path), OPTIONS.read({}), {"x": "1.0"}),
+}
+
+
+@pytest.mark.parametrize("verb", REWRITING)
+def test_an_old_copy_is_never_made_whole(verb: str, table: ModelledTable) -> None:
+    Table(table.path, {"hoodie.metadata.index.column.stats.enable": "true"}).upsert(simple_rows(range(4), 2))
+    place = Path(table.path)
+    edit_properties(place, lambda text: text.replace(*CHANGES["type"]))
+    before = {file: file.read_bytes() for file in place.rglob("*") if file.is_file() and ".locks" not in file.parts}
+    with pytest.raises(CorruptFileError, match=r"expected type 'COPY_ON_WRITE', as .*\.commit says"):
+        REWRITING[verb](Table(table.path))
+    assert {file: file.read_bytes() for file in before} == before
 
 
 def test_what_users_and_java_may_change(table: ModelledTable) -> None:
