@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from typing import Any
 
 import pyarrow as pa
@@ -101,3 +102,52 @@ def test_a_scan_with_a_hostile_pattern_ends(tmp_path: Any) -> None:
     table = Table.create(str(tmp_path / "t"), rows.schema, key="id")
     table.insert(rows)
     assert table.scan(where="s RLIKE '(a+)+$'", columns=["id"]).to_table().to_pylist() == [{"id": "2"}]
+
+
+LETTERS = [
+    chr(code)
+    for code in (*range(0x20, 0x180), 0x2C6, 0x300, 0x488, 0x903, 0x1C5, 0x2028, 0x2029, 0x203F, 0x2167, 0x20AC, 0xE000)
+]
+"""A few of every category that the versions of Unicode agree on."""
+CATEGORIES = [
+    "L",
+    "Lu",
+    "Ll",
+    "Lt",
+    "Lm",
+    "Lo",
+    "M",
+    "Mn",
+    "Mc",
+    "Me",
+    "N",
+    "Nd",
+    "Nl",
+    "No",
+    "P",
+    "Pc",
+    "Pd",
+    "Ps",
+    "Pe",
+    "Pi",
+    "Pf",
+    "Po",
+    "S",
+    "Sm",
+    "Sc",
+    "Sk",
+    "So",
+    "Z",
+    "Zs",
+    "Zl",
+    "Zp",
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "Is"])
+def test_categories_are_those_of_unicode(prefix: str) -> None:
+    for category in CATEGORIES:
+        is_in = [unicodedata.category(letter).startswith(category) for letter in LETTERS]
+        assert any(is_in), f"no letter of {category} is asked"
+        assert found(rf"\p{{{prefix}{category}}}", LETTERS) == is_in
+        assert found(rf"\P{{{prefix}{category}}}", LETTERS) == [not each for each in is_in]
