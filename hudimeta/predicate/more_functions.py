@@ -103,7 +103,7 @@ def _sought(result: pa.DataType) -> Callable[[Types], Signature]:
         given = types[1]
         mixed = STRING in (element, given) and element != given and not pa.types.is_null(given)
         mixed |= any(map(is_decimal, (element, given))) and any(map(is_floating, (element, given)))
-        if both is None or mixed or pa.types.is_nested(both):
+        if both is None or mixed or pa.types.is_nested(both) or pa.types.is_null(given):
             raise WrongArguments("a list and a value of its elements' type")
         return Signature((types[0], both), result)
 
