@@ -1,6 +1,6 @@
 """Every function that a predicate may call, with odd constants and columns of every type as its arguments, judged by Spark.
 
-`HUDIMETA_CALLS=60` asks for so many calls of each function that have types which it takes.
+`HUDIMETA_CALLS=40` asks for so many calls of each function that have types which it takes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.rotation import in_turn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EACH = int(os.environ.get("HUDIMETA_CALLS", "6"))
+EACH = int(os.environ.get("HUDIMETA_CALLS", "3"))
 SEED = int(os.environ.get("HUDIMETA_CALLS_SEED", "1"))
 TRIES = 30
 """For each call that is wanted: most arguments have types that do not fit."""
