@@ -86,8 +86,8 @@ streams-full: ## a stream from table to table, two hundred micro-batches while i
 cluster-full: ## the demo, writes, a compaction and streams on a standalone cluster on loopback, whose workers are killed, five minutes
 	@HUDIMETA_CLUSTER=1 $(RUN) --java python -m pytest -s tests/spark/test_cluster.py --timeout=3600 $(PYTEST_ARGS)
 
-predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
-	@HUDIMETA_TURN=all HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
+predicates-full: ## twenty thousand random predicates and forty calls of every function judged by Spark and by us, over all types, recorded tables and doors, an hour
+	@HUDIMETA_TURN=all HUDIMETA_PREDICATES=20000 HUDIMETA_CALLS=40 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py tests/predicate/test_every_function.py --timeout=3600 $(PYTEST_ARGS)
 
 simulation: ## two thousand simulated histories of writers, readers and services at once, under all locks and faults
 	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-2000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(ON_CORES) $(PYTEST_ARGS)

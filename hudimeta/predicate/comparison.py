@@ -35,7 +35,7 @@ def compare(op: CompareOp, left: Any, right: Any) -> Any:
         both_null = pc.and_(pc.is_null(left), pc.is_null(right))
         return pc.or_(both_null, pc.fill_null(compare(CompareOp.EQ, left, right), False))
     if pa.types.is_null(left.type):  # for which Arrow has no kernels
-        return pc.if_else(pc.is_null(left), pa.scalar(None, pa.bool_()), True)
+        left, right = left.cast(pa.bool_()), right.cast(pa.bool_())
     plain = pc.call_function(_KERNELS[op], [left, right])
     return _with_nan(op, plain, left, right) if is_floating(left.type) else plain
 
