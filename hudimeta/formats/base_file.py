@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from hudimeta.formats.parquet import ParquetFooter
+    from hudimeta.formats.parquet.page_index import PageIndex
     from hudimeta.storage import Storage
 
 __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
@@ -27,6 +29,8 @@ __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_
 
 _LARGE_GROUP, _PORTION_ROWS = 1 << 18, 1 << 14
 """Row groups of more rows than the first are read in portions: what repeats takes no room in a file, but does in memory."""
+_MAPPED_GAP = 4 << 10
+"""As `MAX_GAP`, of a file in memory: no request is saved by reading what is not needed."""
 
 
 class BaseFile:
@@ -63,6 +67,11 @@ class BaseFile:
     def footer(self) -> ParquetFooter | None:
         """What its end says; read already. None for a format whose end says nothing that is of use."""
         return self._content.footer
+
+    @property
+    def page_index(self) -> PageIndex | None:
+        """Where its pages lie and between which values they are; None where the file does not tell, or cannot be relied on."""
+        return self._content.page_index
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Its rows in file order, one `piece` per row group."""
@@ -126,7 +135,8 @@ class BaseFile:
     def _in_order(self, piece: pa.Table, columns: Sequence[str]) -> pa.Table | None:
         """The columns in the order of the file; None when it has none of them."""
         heads = {name if name in self.names else name.partition(".")[0] for name in columns}
-        found = [name for name in self.names if name in heads and name in piece.column_names]
+        heads &= set(piece.column_names)
+        found = [name for name in self.names if name in heads]
         return piece.select(found).replace_schema_metadata(None) if found else None
 
 
@@ -134,40 +144,48 @@ class _ParquetFile:
     """An open Parquet file; see `BaseFile`."""
 
     def __init__(self, path: str, file: Any) -> None:
-        from hudimeta.formats.parquet import open_verified
+        from hudimeta.formats.parquet import footer_of
+        from hudimeta.formats.parquet.verified import read_end
 
         self.path, self._file = path, file
-        self._parquet = open_verified(file, path, pre_buffer=True)
-        self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
+        self._metadata, self._end = read_end(file, path)
+        self.footer: ParquetFooter = footer_of(self._metadata, path)
+        self.schema: pa.Schema = self.footer.arrow_schema
         self.names: tuple[str, ...] = tuple(self.schema.names)
-        self.num_rows: int = self._parquet.metadata.num_rows
+        self.num_rows: int = self._metadata.num_rows
+
+    @cached_property
+    def _parquet(self) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(self._file, metadata=self._metadata, page_checksum_verification=True, pre_buffer=True)
 
     @property
     def row_groups(self) -> int:
-        return int(self._parquet.num_row_groups)
+        return int(self._metadata.num_row_groups)
 
     @property
     def group_sizes(self) -> list[int]:
-        groups = [self._parquet.metadata.row_group(number) for number in range(self.row_groups)]
+        groups = [self._metadata.row_group(number) for number in range(self.row_groups)]
         return [sum(group.column(at).total_compressed_size for at in range(group.num_columns)) for group in groups]
 
-    @property
-    def footer(self) -> ParquetFooter:
-        from hudimeta.formats.parquet import footer_of
+    @cached_property
+    def page_index(self) -> PageIndex | None:
+        from hudimeta.formats.parquet.page_index import page_index_of
 
-        return footer_of(self._parquet.metadata, self.path)
+        return page_index_of(self._metadata, self._end, self.path)
 
     def rows_of(self, number: int) -> int:
-        return int(self._parquet.metadata.row_group(number).num_rows)
+        return int(self._metadata.row_group(number).num_rows)
 
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
-        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+        with pages_named(self.path, self._file, self._metadata, [number], columns):
             rows = self._parquet.read_row_group(number, columns=columns)
             return _as_many(rows, self.rows_of(number), self.path)
 
     def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         left = self.rows_of(number)
-        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+        with pages_named(self.path, self._file, self._metadata, [number], columns):
             for batch in self._parquet.iter_batches(_PORTION_ROWS, row_groups=[number], columns=columns):
                 left -= batch.num_rows
                 yield pa.Table.from_batches([batch])
@@ -182,24 +200,25 @@ class _ParquetFile:
     def read_matching(self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]) -> tuple[pa.Table, int] | None:
         import pyarrow.parquet as pq
 
-        from hudimeta.formats.parquet.pages import pages_around
+        from hudimeta.formats.parquet.pages import MAX_GAP, pages_around
 
-        pages = pages_around(self._parquet.metadata, number, columns, matches, self._read)
+        gap = _MAPPED_GAP if isinstance(self._file, pa.MemoryMappedFile) else MAX_GAP
+        pages = pages_around(self._metadata, number, columns, matches, self._read, self.page_index, gap)
         if pages is None:
             return None
         coded = self._coded(number, columns)
         file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True, read_dictionary=coded)
-        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+        with pages_named(self.path, self._file, self._metadata, [number], columns):
             # So little is done sooner than handed to threads.
             rows = _as_many(file.read_row_group(0, columns=columns, use_threads=False), int(pages.kept.sum()), self.path)
         return rows.filter(pa.array(matches[pages.kept])), rows.num_rows
 
     def _coded(self, number: int, columns: Sequence[str]) -> list[str]:
         """Texts that stand in a row group as codes: few of them are made texts."""
-        group = self._parquet.metadata.row_group(number)
-        chunks = (group.column(at) for at in range(group.num_columns))
         texts = {name for name in columns if name in self.names and pa.types.is_string(self.schema.field(name).type)}
-        return [chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page and chunk.path_in_schema in texts]
+        group, paths = self._metadata.row_group(number), self.footer.leaf_paths
+        found = [at for at, path in enumerate(paths) if path in texts and group.column(at).has_dictionary_page]
+        return [paths[at] for at in found]
 
 
 def _without_columns(rows: int) -> pa.Table:

@@ -55,6 +55,11 @@ class OrcFile:
         """None: statistics are not at hand."""
         return None
 
+    @property
+    def page_index(self) -> None:
+        """None: as `footer`."""
+        return None
+
     def rows_of(self, number: int) -> int:
         """Rows of one stripe."""
         return int(self._orc.read_stripe(number, columns=list(self.names[:1])).num_rows)

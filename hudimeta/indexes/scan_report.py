@@ -86,6 +86,7 @@ class ScanReport(Report):
         rows: Rows returned so far.
         rows_read: Rows before the predicate.
         rows_passed_by: Those among them of which only the predicate's columns were unpacked, as no row of their pages matches.
+        rows_ruled_out: Rows that were not read, as the bounds of their pages say that none matches.
         log_blocks: Blocks that were merged.
         blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
         spilled: Bytes that went to temporary files, because a slice's log did not fit `hudimeta.merge.memory.bytes`.
@@ -116,6 +117,7 @@ class ScanReport(Report):
     rows: int = 0
     rows_read: int = 0
     rows_passed_by: int = 0
+    rows_ruled_out: int = 0
     row_groups: int = 0
     row_groups_skipped: int = 0
     logs_asked: int = 0
@@ -193,6 +195,8 @@ class ScanReport(Report):
         lines += [("corrupt", span) for span in self.corrupt]
         if self.rows_read or self.rows:
             lines.append(("rows", f"{self.rows:,} returned of {self.rows_read:,} read"))
+        if self.rows_ruled_out:
+            lines.append(("pages", f"of {self.rows_ruled_out:,} rows not read, by their bounds"))
         if self.rows_passed_by:
             lines.append(("pages", f"of {self.rows_passed_by:,} rows only the columns of the predicate unpacked"))
         if self.row_groups_skipped:

@@ -333,6 +333,7 @@ class Scan:
             rows=counts.rows if self._request.limit is None else min(counts.rows, self._request.limit),
             rows_read=counts.rows_read,
             rows_passed_by=counts.rows_passed_by,
+            rows_ruled_out=counts.rows_ruled_out,
             row_groups=counts.row_groups,
             row_groups_skipped=counts.row_groups_skipped,
             logs_asked=counts.logs,

@@ -25,6 +25,7 @@ from hudimeta.slices.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.projection import leaf_paths, picked
 from hudimeta.slices.read_task import ReadTask
+from hudimeta.slices.row_groups import MatchingRows, with_constants
 from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
@@ -32,9 +33,7 @@ from hudimeta.storage import join
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
-    from hudimeta.predicate import Bound
     from hudimeta.schema import InternalSchema
-    from hudimeta.slices.record_keys import WantedKeys
     from hudimeta.slices.whole_groups import WholeGroups
     from hudimeta.storage import Storage
 
@@ -52,6 +51,7 @@ class ReadCounts:
     rows: int = 0
     rows_read: int = 0
     rows_passed_by: int = 0
+    rows_ruled_out: int = 0
     row_groups: int = 0
     row_groups_skipped: int = 0
     logs: int = 0
@@ -110,7 +110,7 @@ class SliceReader:
     def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Add the values that the path states, drop rows, and choose columns."""
         task = self.task
-        piece = self._with_constants(piece, constants)
+        piece = with_constants(piece, constants.select([n for n in constants.column_names if n in task.needed.names]))
         if task.predicate is not None:
             from hudimeta.predicate import evaluate
 
@@ -119,15 +119,6 @@ class SliceReader:
             piece = task.beside.filter(piece)
         columns = [picked(piece, name) for name in task.columns]
         return cast_table(pa.table(columns, names=list(task.columns)), task.output_schema)
-
-    def _with_constants(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
-        """Rows with the needed columns that the path states; they go before what the files say."""
-        for name in constants.column_names:
-            if name in self.task.needed.names:
-                values = pa.repeat(constants.column(name)[0], piece.num_rows)
-                at = piece.schema.get_field_index(name)
-                piece = piece.append_column(name, values) if at < 0 else piece.set_column(at, name, values)
-        return piece
 
     # Base and log
 
@@ -178,74 +169,17 @@ class SliceReader:
                 yield conform(piece, wanted) if len(wanted) else piece
             return
         with open_base_file(self._storage, path, file_slice.base_size) as file:
-            instant, predicate = file_slice.base_instant, self.task.predicate
+            instant = file_slice.base_instant
             groups = file.groups_of(file_slice.share, file_slice.shares)
-            if constants is None or predicate is None:
+            if constants is None or self.task.predicate is None:
                 for number in groups:
                     yield from self._portions(file, number, wanted, instant)
             else:
-                for number in self._matching_row_groups(file, groups, predicate, constants):
-                    yield from self._matching_piece(file, number, wanted, instant, predicate, constants)
-
-    def _matching_row_groups(
-        self, file: BaseFile, groups: Sequence[int], predicate: Bound, constants: pa.Table
-    ) -> Sequence[int]:
-        """Those row groups that the file's footer does not rule out."""
-        from hudimeta.slices.row_groups import judged_row_groups
-
-        footer = file.footer if self.task.footers and self.task.history is None else None
-        if footer is None:
-            return groups
-        keep, because = judged_row_groups(footer, predicate, constants.column_names, self._wanted_keys)
-        if not keep.any():
-            self.counts.ruled_out[file.path] = because
-        numbers = [number for number in groups if keep[number]]
-        self.counts.row_groups += len(groups)
-        self.counts.row_groups_skipped += len(groups) - len(numbers)
-        return numbers
+                yield from self._matching.pieces(file, groups, wanted, instant, constants)
 
     @cached_property
-    def _wanted_keys(self) -> WantedKeys | None:
-        """The record keys that the predicate asks for, if it does."""
-        from hudimeta.slices.record_keys import wanted_keys
-
-        assert self.task.predicate is not None
-        found = wanted_keys(self.task.predicate, self.task.properties)
-        return None if isinstance(found, str) else found
-
-    def _matching_piece(
-        self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, predicate: Bound, constants: pa.Table
-    ) -> Iterator[pa.Table]:
-        """Rows of a row group, if any of them matches: the columns of the predicate are read first, the others only then."""
-        import pyarrow.compute as pc
-
-        from hudimeta.predicate import evaluate
-
-        looked_at = {column.path[0] for column in predicate.columns}
-        first = pa.schema([f for f in wanted if f.name in looked_at])
-        head = self._piece(file, number, first, instant)
-        if len(first) == len(wanted):
-            yield head
-            return
-        matches = evaluate(predicate, self._with_constants(head, constants))
-        if not _any(matches):
-            self.counts.rows_read += head.num_rows
-            return
-        others = pa.schema([f for f in wanted if f.name not in looked_at])
-        found = None
-        if self.task.history is None:
-            mask = pc.fill_null(matches, False).to_numpy()
-            found = file.matching(number, leaf_paths(others), mask)
-        if found is None:
-            rest = self._piece(file, number, others, instant)
-        else:
-            rows, unpacked = found
-            rest = conform(rows, others)
-            self.counts.rows_passed_by += head.num_rows - unpacked
-            self.counts.rows_read += head.num_rows - rest.num_rows
-            head = head.filter(pa.array(mask))
-        columns = {**_columns(head), **_columns(rest)}
-        yield pa.table([columns[f.name] for f in wanted], schema=wanted)
+    def _matching(self) -> MatchingRows:
+        return MatchingRows(self.task, self.counts, self._piece)
 
     def _piece(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> pa.Table:
         """A row group with the columns of today, under today's names and types."""
@@ -286,7 +220,7 @@ class SliceReader:
         """
         task, wanted = self.task, None
         if task.log_keys and task.predicate is not None and task.history is None:
-            wanted = self._wanted_keys
+            wanted = self._matching.wanted_keys
         if wanted is None:
             return self._blocks(file_slice)
         logs = dict(zip(file_slice.log_files, file_slice.log_sizes, strict=True))
@@ -383,13 +317,3 @@ def _former_names(names: Iterable[str], then: InternalSchema, now: InternalSchem
     """What columns of today were called in an older file; columns that no version knows keep their names."""
     sources = then.sources(now)
     return [former for name in names if (former := sources.get(name, name)) is not None]
-
-
-def _any(matches: pa.ChunkedArray) -> bool:
-    import pyarrow.compute as pc
-
-    return pc.any(matches).as_py() is True
-
-
-def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    return dict(zip(rows.column_names, rows.columns, strict=True))

@@ -77,7 +77,7 @@ def told(title: str) -> set[str]:
 
 
 def test_a_predicate_reaches_row_groups_through_seven_modules_at_most(table: hudimeta.Table) -> None:
-    goals = ("predicate/bind.py:bind", "indexes/skipping.py:indexes_of", "slices/row_groups.py:judged_row_groups")
+    goals = ("predicate/bind.py:bind", "indexes/skipping.py:indexes_of", "slices/row_groups.py:judged_rows")
     with followed(*goals) as ways:
         assert table.scan(where="fare > 40").to_table().num_rows == 9
     assert set(ways) == set(goals)

@@ -178,9 +178,14 @@ def test_pages_without_a_match_are_passed_by(tmp_path: Path) -> None:
     table.insert(rows)
     scan = table.scan(where="n IN (7, 8, 90001)", columns=["id", "note"])
     assert scan.to_table().to_pydict() == {"id": ["000007", "000008", "090001"], "note": ["note 7", "note 8", "note 90001"]}
-    assert scan.report.rows_read == count
-    assert scan.report.rows_passed_by == count - 2 * 8_192
-    assert "only the columns of the predicate unpacked" in str(scan.report)
+    assert scan.report.rows_read == 2 * 8_192
+    assert scan.report.rows_ruled_out == count - 2 * 8_192
+    assert "rows not read, by their bounds" in str(scan.report)
+    within = table.scan(where="note LIKE '%90001'", columns=["id"])  # which bounds say nothing of
+    assert within.to_table()["id"].to_pylist() == ["090001"]
+    assert (within.report.rows_read, within.report.rows_ruled_out) == (count, 0)
+    assert within.report.rows_passed_by == count - 8_192
+    assert "only the columns of the predicate unpacked" in str(within.report)
     everywhere = table.scan(where="n % 4000 = 0", columns=["note"])
     assert everywhere.to_table().num_rows == 25
     assert everywhere.report.rows_passed_by == 0

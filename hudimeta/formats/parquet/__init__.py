@@ -43,6 +43,7 @@ __all__ = [
     "known_keys",  # the bloom filter of a file's next version
     "leaf_names",
     "open_verified",
+    "page_index",  # where the pages of a file lie, and their bounds
     "pages",  # some pages of a file
     "read_footer",
     "read_key_column",

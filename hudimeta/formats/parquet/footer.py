@@ -65,15 +65,22 @@ class ParquetFooter:
 
     Attributes:
         num_rows: Rows of the file.
-        key_value: Entries, both sides as text (bytes that are not UTF-8 are replaced).
+        entries: Entries, both sides as text, where they are known; None for those of `metadata`.
         metadata: pyarrow's `FileMetaData`.
         path: For errors.
     """
 
     num_rows: int
-    key_value: dict[str, str]
+    entries: dict[str, str] | None
     metadata: Any
     path: str = ""
+
+    @cached_property
+    def key_value(self) -> dict[str, str]:
+        """Entries, both sides as text (bytes that are not UTF-8 are replaced)."""
+        if self.entries is not None:
+            return self.entries
+        return {_text(k): _text(v) for k, v in (self.metadata.metadata or {}).items()}
 
     @property
     def avro_schema(self) -> str | None:
@@ -108,6 +115,12 @@ class ParquetFooter:
         """The columns as pyarrow reads them (all three list layouts), without metadata."""
         with _damage_told(self.path, "columns that Arrow knows"):
             return self.metadata.schema.to_arrow_schema().remove_metadata()
+
+    @cached_property
+    def leaf_paths(self) -> list[str]:
+        """Dotted paths of the leaf columns."""
+        schema = self.metadata.schema
+        return [schema.column(at).path for at in range(self.metadata.num_columns)]
 
     @cached_property
     def chunk_bytes(self) -> dict[str, tuple[int, int]]:
@@ -225,8 +238,7 @@ def read_footer(source: bytes | memoryview | Any, path: str = "", size: int = 0)
 
 def footer_of(metadata: Any, path: str = "") -> ParquetFooter:
     """The footer of a file that is open: `metadata` is pyarrow's `FileMetaData`."""
-    entries = (metadata.metadata or {}).items()
-    return ParquetFooter(metadata.num_rows, {_text(k): _text(v) for k, v in entries}, metadata, path)
+    return ParquetFooter(metadata.num_rows, None, metadata, path)
 
 
 def _text(raw: bytes) -> str:

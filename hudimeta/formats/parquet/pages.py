@@ -3,7 +3,8 @@
 A row group stores each column as a dictionary page, if it has one, and data pages. Pages of all columns that cover the same
 rows make a row group again: its footer has the file's schema, and places, sizes and counts of its own. Arrow reads it as it
 reads any file, page checksums included. Where columns divide their rows differently, the rows are extended to what all of them
-share.
+share. Where the pages lie is told by the page index of the file, if it can be relied on (see `page_index`); else their headers
+are gone through.
 
 Fields of Parquet's Thrift structures that are read or written here (Apache Parquet format, `parquet.thrift`)::
 
@@ -23,12 +24,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hudimeta.formats.parquet.thrift import (
+    VARINT,
     Elements,
     Fields,
     decode_struct,
@@ -38,9 +40,12 @@ from hudimeta.formats.parquet.thrift import (
     list_of_structs,
     zigzag,
 )
-from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC
+from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC, schema_of_columns
 
-__all__ = ["PageFile", "chunk_span", "pages_around"]
+if TYPE_CHECKING:
+    from hudimeta.formats.parquet.page_index import PageIndex
+
+__all__ = ["MAX_GAP", "PageFile", "chunk_span", "pages_around"]
 
 _I32, _BINARY, _LIST = 5, 8, 9
 """Kinds of Thrift's values."""
@@ -70,13 +75,11 @@ _ENCODINGS = {
 _DICTIONARY = 2
 _COUNTED_IN = {0: 5, 3: 8}
 """Kinds of data pages, and the field of their headers that counts their values."""
-_VARINT = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
 _PLAIN_HEADER = re.compile(
-    rb"\x15\x00\x15%b\x15(%b)(?:\x15%b\x1c|\x2c)\x15(%b)\x15[\x00-\x7f]\x15[\x00-\x7f]\x15[\x00-\x7f]\x00\x00"
-    % (_VARINT, _VARINT, _VARINT, _VARINT)
+    rb"\x15\x00\x15%b\x15(%b)(?:\x15%b\x1c|\x2c)\x15(%b)\x15[\x00-\x7f]\x15[\x00-\x7f]\x15[\x00-\x7f]\x00\x00" % ((VARINT,) * 4)
 )
 """Of a data page of the first version without statistics, as most are: its compressed size, and its number of values."""
-_MAX_GAP = 256 << 10
+MAX_GAP = 256 << 10
 _WORTH = 0.5
 """Of a row group's rows: when more of them must be read, it is read as usual."""
 
@@ -99,13 +102,24 @@ class PageFile:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The pages of a column. Attributes: data: The chunk's bytes. dictionary: How many of them are the dictionary page.
-    starts: int64, byte of each data page, and the end. borders: int64, first row of each data page, and the number of rows."""
+    """The pages of a column. Attributes: first: Byte of the file where they begin. starts: int64, byte of each data page, and
+    the end. borders: int64, first row of each data page, and the number of rows. data: All of them, if they were read."""
 
-    data: memoryview
-    dictionary: int
+    first: int
     starts: Rows
     borders: Rows
+    data: memoryview | None = None
+
+    @property
+    def dictionary(self) -> int:
+        """Bytes of the dictionary page; 0 without one."""
+        return int(self.starts[0]) - self.first
+
+    def spans(self, runs: tuple[Rows, Rows]) -> list[tuple[int, int]]:
+        """Offset and length of the dictionary page, and of runs of pages: the first of each, and the one after the last."""
+        begin, end = (self.starts[side].tolist() for side in runs)
+        found = [(start, stop - start) for start, stop in zip(begin, end, strict=True)]
+        return [(self.first, self.dictionary), *found] if self.dictionary else found
 
 
 @dataclass(frozen=True)
@@ -117,7 +131,13 @@ class _Page:
 
 
 def pages_around(
-    metadata: Any, group: int, columns: Sequence[str], wanted: npt.NDArray[np.bool_], read: Read
+    metadata: Any,
+    group: int,
+    columns: Sequence[str],
+    wanted: npt.NDArray[np.bool_],
+    read: Read,
+    index: PageIndex | None = None,
+    gap: int = MAX_GAP,
 ) -> PageFile | None:
     """A file with the pages of a row group that hold some rows.
 
@@ -127,6 +147,8 @@ def pages_around(
         columns: Dotted paths of leaf columns, or of what they lie in.
         wanted: For each row of the group whether it is wanted.
         read: Bytes of the file from an offset, a length.
+        index: The file's page index, if it can be relied on: then nothing but the pages is read.
+        gap: So many bytes that are not needed are read rather than asked around.
 
     Returns:
         None where that saves little, where a column repeats values within a row, and where anything is not as it should be:
@@ -135,15 +157,17 @@ def pages_around(
     chosen = _leaves(metadata, group, columns)
     if not chosen or not _worth_it(wanted):
         return None
-    spans = [chunk_span(metadata.row_group(group).column(at)) for at in chosen]
-    chunks: dict[int, _Chunk] = {}
-    for at, data in zip(chosen, _fetched(spans, read), strict=True):
-        chunk = _chunk(data, len(wanted))
-        if chunk is None:
-            return None
-        chunks[at] = chunk
+    chunks = _told_chunks(metadata, group, chosen, index) if index is not None else None
+    if chunks is None:
+        chunks = _read_chunks(metadata, group, chosen, len(wanted), read, gap)
+    if chunks is None:
+        return None
     kept = _extended(wanted, [chunk.borders for chunk in chunks.values()])
-    return _file(metadata, group, chunks, kept) if _worth_it(kept) else None
+    if not _worth_it(kept):
+        return None
+    pages = _pages(chunks, kept, read, gap)
+    schema = index.schema_bytes if index is not None else _schema_bytes(metadata)
+    return _file(metadata.row_group(group), schema, chunks, pages, kept)
 
 
 def _worth_it(kept: npt.NDArray[np.bool_]) -> bool:
@@ -172,22 +196,66 @@ def chunk_span(column: Any) -> tuple[int, int]:
     return first, int(column.total_compressed_size)
 
 
-def _fetched(spans: Sequence[tuple[int, int]], read: Read) -> list[memoryview]:
+def _fetched(spans: Sequence[tuple[int, int]], read: Read, gap: int) -> list[memoryview]:
     """The bytes of ascending spans; those that are near each other by one request."""
     found: list[memoryview] = []
     for first, (start, _) in enumerate(spans):
         if first < len(found):
             continue
         last = first
-        while last + 1 < len(spans) and 0 <= spans[last + 1][0] - sum(spans[last]) <= _MAX_GAP:
+        while last + 1 < len(spans) and 0 <= spans[last + 1][0] - sum(spans[last]) <= gap:
             last += 1
         data = memoryview(read(start, sum(spans[last]) - start))
         found += [data[offset - start : offset - start + length] for offset, length in spans[first : last + 1]]
     return found
 
 
-def _chunk(data: memoryview, rows: int) -> _Chunk | None:
-    """The pages of a column with so many rows; None where they are not laid out as they should be."""
+def _told_chunks(metadata: Any, group: int, chosen: Sequence[int], index: PageIndex) -> dict[int, _Chunk] | None:
+    """The pages of some columns as the page index tells them; None where it does not tell all."""
+    chunks: dict[int, _Chunk] = {}
+    row_group, places = metadata.row_group(group), index.places(group, chosen)
+    for at, place in places.items() if places is not None else ():
+        first, length = chunk_span(row_group.column(at))
+        if first > place.starts[0] or place.starts[-1] != first + length:
+            return None
+        chunks[at] = _Chunk(first, place.starts, place.borders)
+    return chunks or None
+
+
+def _read_chunks(metadata: Any, group: int, chosen: Sequence[int], rows: int, read: Read, gap: int) -> dict[int, _Chunk] | None:
+    """The same by reading them, and going through the headers of their pages."""
+    chunks: dict[int, _Chunk] = {}
+    spans = [chunk_span(metadata.row_group(group).column(at)) for at in chosen]
+    for at, (first, _), data in zip(chosen, spans, _fetched(spans, read, gap), strict=True):
+        chunk = _chunk(data, first, rows)
+        if chunk is None:
+            return None
+        chunks[at] = chunk
+    return chunks
+
+
+def _pages(chunks: dict[int, _Chunk], kept: npt.NDArray[np.bool_], read: Read, gap: int) -> dict[int, list[memoryview]]:
+    """The bytes of the pages that have some of the rows, by column, dictionary pages included."""
+    borders = {id(chunk.borders): chunk.borders for chunk in chunks.values()}
+    runs = {key: _runs(np.flatnonzero(kept[border[:-1]])) for key, border in borders.items()}
+    spans = {at: chunk.spans(runs[id(chunk.borders)]) for at, chunk in chunks.items()}
+    away = [span for at, chunk in chunks.items() if chunk.data is None for span in spans[at]]
+    fetched = iter(_fetched(away, read, gap))
+    found: dict[int, list[memoryview]] = {}
+    for at, chunk in chunks.items():
+        data, first = chunk.data, chunk.first
+        found[at] = [next(fetched) if data is None else data[start - first : start - first + size] for start, size in spans[at]]
+    return found
+
+
+def _runs(pages: Rows) -> tuple[Rows, Rows]:
+    """Ascending numbers as runs: the first of each, and the number after its last."""
+    breaks = np.flatnonzero(np.diff(pages) > 1)
+    return pages[np.append(0, breaks + 1)], pages[np.append(breaks, -1)] + 1
+
+
+def _chunk(data: memoryview, first: int, rows: int) -> _Chunk | None:
+    """The pages of a column with so many rows, which begin at a byte; None where they are not laid out as they should be."""
     starts: list[int] = []
     borders, at, dictionary = [0], 0, 0
     while at < len(data) and borders[-1] < rows:
@@ -202,9 +270,9 @@ def _chunk(data: memoryview, rows: int) -> _Chunk | None:
         else:
             return None
         at = page.end
-    if borders[-1] != rows:
+    if borders[-1] != rows or starts[0] != dictionary:
         return None
-    return _Chunk(data, dictionary, np.array([*starts, at], dtype=np.int64), np.array(borders, dtype=np.int64))
+    return _Chunk(first, np.array([*starts, at], dtype=np.int64) + first, np.array(borders, dtype=np.int64), data)
 
 
 def _page(data: memoryview, at: int) -> _Page | None:
@@ -225,6 +293,7 @@ def _page(data: memoryview, at: int) -> _Page | None:
 def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDArray[np.bool_]:
     """The rows of whole pages of every column, of which the wanted ones are some."""
     kept, before = wanted, -1
+    borders = list({id(border): border for border in borders}.values())
     borders = list({border.tobytes(): border for border in borders}.values())  # most columns divide their rows alike
     while (count := int(np.count_nonzero(kept))) != before:
         before = count
@@ -236,27 +305,22 @@ def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDA
 # What follows writes Thrift's bytes itself: of each file that is looked into, a footer is made, for the rows of one query.
 
 
-def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArray[np.bool_]) -> PageFile | None:
-    count = int(np.count_nonzero(kept))
-    out = io.BytesIO()
+def _file(
+    row_group: Any, schema: bytes, chunks: dict[int, _Chunk], pages: dict[int, list[memoryview]], kept: npt.NDArray[np.bool_]
+) -> PageFile | None:
+    count, out = int(np.count_nonzero(kept)), io.BytesIO()
     out.write(MAGIC)
     columns: list[bytes] = []
-    row_group = metadata.row_group(group)
-    for at in range(row_group.num_columns):
+    some = schema_of_columns(schema, tuple(chunks))
+    for at in range(row_group.num_columns) if some is None else chunks:
         offset = out.tell()
-        dictionary = 0
-        if at in chunks:
-            chunk = chunks[at]
-            dictionary = chunk.dictionary
-            out.write(chunk.data[:dictionary])
-            starts = chunk.starts.tolist()
-            for page in np.flatnonzero(kept[chunk.borders[:-1]]).tolist():
-                out.write(chunk.data[starts[page] : starts[page + 1]])
+        out.writelines(pages.get(at, ()))
+        dictionary = chunks[at].dictionary if at in chunks else 0
         column = _column(row_group.column(at), offset, dictionary, out.tell() - offset, count)
         if column is None:
             return None
         columns.append(column)
-    out.write(_footer(metadata, columns, out.tell() - len(MAGIC), count))
+    out.write(_footer(some or schema, columns, out.tell() - len(MAGIC), count))
     return PageFile(out.getvalue(), kept)
 
 
@@ -294,13 +358,17 @@ def _packing(type: str, encodings: tuple[str, ...], path: str, codec: str) -> by
     return encode_struct(meta).removesuffix(_END)
 
 
-def _footer(metadata: Any, columns: list[bytes], size: int, rows: int) -> bytes:
-    """The end of a file: the version and the schema of the original file, and the row group."""
+def _schema_bytes(metadata: Any) -> bytes:
+    """How the footer of a file begins: version and schema."""
     sink = io.BytesIO()
     metadata.write_metadata_file(sink)
     original = memoryview(sink.getvalue())
-    head = bytes(original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)])
+    return bytes(original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)])
+
+
+def _footer(schema: bytes, columns: list[bytes], size: int, rows: int) -> bytes:
+    """The end of a file: the version and the schema of the original file, and the row group."""
     counts = (_NEXT_I64, integer(size), _NEXT_I64, integer(rows), _END)
     group = (_NEXT_LIST, list_of_structs(len(columns)), *columns, *counts)
-    text = b"".join((head, _NEXT_I64, integer(rows), _NEXT_LIST, list_of_structs(1), *group, _END))
+    text = b"".join((schema, _NEXT_I64, integer(rows), _NEXT_LIST, list_of_structs(1), *group, _END))
     return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC

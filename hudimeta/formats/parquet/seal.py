@@ -82,22 +82,23 @@ def sealed_file(content: bytes) -> bytes:
     return content[:start] + sealed_end(content[start:])
 
 
-def check_seal(end: bytes, path: str, offset: int) -> bool:
+def check_seal(end: bytes, path: str, offset: int, start: int = 0) -> bool:
     """Compare a footer with its seal, before anybody looks into it; False when it has none.
 
     Args:
-        end: The end of the file from its footer on.
+        end: The end of the file.
         path: For errors.
-        offset: Where it begins in the file.
+        offset: Where the footer begins in the file.
+        start: Where it begins in `end`.
 
     Raises:
         CorruptFileError: Its bytes changed.
     """
-    at = end.rfind(_before(FOOTER_KEY))
+    at = end.rfind(_before(FOOTER_KEY), start) - start
     if at < 0:
         return False
     at += len(_before(FOOTER_KEY))
-    footer = memoryview(end)[:-_TAIL]
+    footer = memoryview(end)[start:-_TAIL]
     stated = bytes(footer[at : at + len(_BLANK)])
     checksum = zlib.crc32(footer[at + len(_BLANK) :], zlib.crc32(_BLANK.encode(), zlib.crc32(footer[:at])))
     if stated != f"{checksum:08x}".encode():
@@ -105,29 +106,30 @@ def check_seal(end: bytes, path: str, offset: int) -> bool:
     return True
 
 
-def named_in(end: bytes) -> dict[bytes, bytes]:
-    """The entry of the file's name, of a footer whose seal was found to be right; none when it has none."""
-    found = entry_in(end, FILE_KEY)
+def named_in(end: bytes, start: int = 0) -> dict[bytes, bytes]:
+    """The entry of the file's name, of a footer whose seal was found to be right; none when it has none. See `entry_in`."""
+    found = entry_in(end, FILE_KEY, start)
     return {} if found is None else {FILE_KEY.encode(): found}
 
 
-def entry_in(end: bytes, name: str) -> bytes | None:
+def entry_in(end: bytes, name: str, start: int = 0) -> bytes | None:
     """The value of an entry of a footer whose seal was found to be right, without decoding the others; None without it.
 
     Args:
-        end: The end of the file from its footer on.
+        end: The end of the file.
         name: The entry's key.
+        start: Where the footer begins in `end`.
     """
     key = name.encode()
-    at = end.rfind(key + bytes((_STRING,)))
+    at = end.rfind(key + bytes((_STRING,)), start)
     if at < 0:
         return None
-    start = at + len(key) + 1
-    length, shift = end[start] & 0x7F, 7
-    while end[start] & 0x80:
-        start += 1
-        length, shift = length | (end[start] & 0x7F) << shift, shift + 7
-    return bytes(end[start + 1 : start + 1 + length])
+    at += len(key) + 1
+    length, shift = end[at] & 0x7F, 7
+    while end[at] & 0x80:
+        at += 1
+        length, shift = length | (end[at] & 0x7F) << shift, shift + 7
+    return bytes(end[at + 1 : at + 1 + length])
 
 
 def check_name(entries: Mapping[bytes, bytes], metadata: Any, path: str, offset: int) -> None:

@@ -12,12 +12,24 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Elements", "Fields", "decode_struct", "encode_struct", "end_of_field", "integer", "list_of_structs", "zigzag"]
+__all__ = [
+    "VARINT",
+    "Elements",
+    "Fields",
+    "decode_struct",
+    "encode_struct",
+    "end_of_field",
+    "integer",
+    "list_of_structs",
+    "zigzag",
+]
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _INTEGERS = frozenset((_I16, _I32, _I64))
 _MOST_DEPTH = 16
 _LONG_LIST = 15
+VARINT = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
+"""A regular expression of the bytes of one."""
 _LAST_SHIFT = 63
 """Of the tenth byte of a varint, its last."""
 
@@ -85,8 +97,11 @@ def zigzag(varint: bytes) -> int:
 
 def integer(value: int) -> bytes:
     """An integer as a zigzag varint, without the byte of its field."""
+    value = (value << 1) ^ (value >> 63)
+    if value < 0x80:
+        return bytes((value,))
     out = bytearray()
-    _put_integer(out, value)
+    _put_varint(out, value)
     return bytes(out)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
@@ -18,9 +19,11 @@ from hudimeta.formats.parquet.whole_footer import MAGIC
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["bad_pages", "damaged_page", "open_verified", "read_metadata", "verify_parquet_file"]
+__all__ = ["FileEnd", "bad_pages", "damaged_page", "open_verified", "read_end", "read_metadata", "verify_parquet_file"]
 
 TAIL_BYTES = 64 << 10
+_BEFORE_BYTES = 32 << 10
+"""Read before a long footer: the page indexes of most files."""
 _END = 8
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
 """Fields of a page's header."""
@@ -29,8 +32,40 @@ Read = Callable[[int, int], bytes]
 """Bytes of a file: offset, length."""
 
 
+@dataclass(frozen=True)
+class FileEnd:
+    """The end of a Parquet file, as it was written.
+
+    Attributes:
+        tail: Its last bytes, from somewhere before the footer on.
+        start: Where the footer begins in them.
+        offset: Where it begins in the file.
+        sealed: Whether the footer has a checksum, which was right.
+    """
+
+    tail: bytes
+    start: int
+    offset: int
+    sealed: bool
+
+    @property
+    def footer(self) -> memoryview:
+        """The footer, with its length and the magic after it."""
+        return memoryview(self.tail)[self.start :]
+
+    @property
+    def before(self) -> memoryview:
+        """What was read along with the footer, up to it."""
+        return memoryview(self.tail)[: self.start]
+
+
 def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
-    """Pyarrow's `FileMetaData` of a Parquet file whose footer is what was written.
+    """Pyarrow's `FileMetaData` of a Parquet file whose footer is what was written. See `read_end`."""
+    return read_end(source, path, size)[0]
+
+
+def read_end(source: Any, path: str = "", size: int = 0) -> tuple[Any, FileEnd]:
+    """The end of a Parquet file whose footer is what was written, and pyarrow's `FileMetaData` of it.
 
     Args:
         source: An open `pyarrow.NativeFile`.
@@ -46,21 +81,23 @@ def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
     actual = int(source.size())
     if size and actual != size:
         raise CorruptFileError(path, min(actual, size), f"a file of {size} bytes", f"{actual} bytes")
-    end = _end(source, actual, path)
-    offset = actual - len(end)
-    sealed = check_seal(end, path, offset)
+    tail, start = _tail(source, actual, path)
+    offset = actual - len(tail) + start
+    sealed = check_seal(tail, path, offset, start)
     try:
-        metadata = pq.read_metadata(pa.BufferReader(end))  # which looks at nothing before the footer
-        entries = named_in(end) if sealed else metadata.metadata or {}  # making all of them texts takes as long as the rest
+        metadata = pq.read_metadata(pa.BufferReader(tail))  # which looks at nothing before the footer
+        entries = (
+            named_in(tail, start) if sealed else metadata.metadata or {}
+        )  # making all of them texts takes as long as the rest
         check_contents(entries, metadata, path, offset, sealed=sealed)
         check_name(entries, metadata, path, offset)
     except (pa.ArrowException, ValueError, LookupError, OSError) as error:
         raise CorruptFileError(path, offset, "the footer of a Parquet file", _first_line(error)) from error
-    return metadata
+    return metadata, FileEnd(tail, start, offset, sealed)
 
 
-def _end(source: Any, size: int, path: str) -> bytes:
-    """The bytes of the footer, and its length and the magic after it. Footers with a filter are large: nothing is copied."""
+def _tail(source: Any, size: int, path: str) -> tuple[bytes, int]:
+    """The last bytes of a file, and where the footer begins in them. Footers with a filter are large: nothing is copied."""
     if size < _END + len(MAGIC):
         raise CorruptFileError(path, size, "the footer of a Parquet file", f"a file of {size} bytes")
     tail = bytes(source.read_at(min(size, TAIL_BYTES), max(size - TAIL_BYTES, 0)))
@@ -69,9 +106,10 @@ def _end(source: Any, size: int, path: str) -> bytes:
         raise CorruptFileError(path, size - 4, "the footer of a Parquet file, which ends in PAR1", repr(tail[-4:]))
     if length > size - _END - len(MAGIC):
         raise CorruptFileError(path, size - _END, f"the footer of a Parquet file within its {size} bytes", f"{length} bytes")
-    if length + _END > len(tail):
-        return bytes(source.read_at(length + _END, size - _END - length))
-    return tail[-_END - length :]
+    if length + _END <= len(tail):
+        return tail, len(tail) - _END - length
+    before = min(_BEFORE_BYTES, size - _END - length)
+    return bytes(source.read_at(before + length + _END, size - _END - length - before)), before
 
 
 def open_verified(source: Any, path: str = "", size: int = 0, **options: Any) -> Any:

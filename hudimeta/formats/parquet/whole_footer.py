@@ -7,14 +7,17 @@ also begins. Source: Apache Parquet format, "File format".
 from __future__ import annotations
 
 import io
+from functools import lru_cache
 from typing import Any
 
-from hudimeta.formats.parquet.thrift import Fields, decode_struct, encode_struct
+from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
 
-__all__ = ["LENGTH_BYTES", "MAGIC", "decode_footer", "encode_footer"]
+__all__ = ["LENGTH_BYTES", "MAGIC", "decode_footer", "encode_footer", "schema_of_columns"]
 
 MAGIC = b"PAR1"
 LENGTH_BYTES = 4
+_SCHEMA, _CHILDREN = 2, 5
+"""Fields of a footer, and of an element of its schema."""
 
 
 def decode_footer(metadata: Any) -> Fields:
@@ -35,3 +38,21 @@ def encode_footer(footer: Fields) -> bytes:
     """The end of a file, from its footer on."""
     text = encode_struct(dict(sorted(footer.items())))
     return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC
+
+
+@lru_cache(maxsize=64)
+def schema_of_columns(schema: bytes, columns: tuple[int, ...]) -> bytes | None:
+    """How a footer begins whose file has only some of the columns; None where columns lie in others.
+
+    Args:
+        schema: The version and the schema of the whole file, without the end of the structure.
+        columns: Numbers of leaf columns, ascending.
+    """
+    fields, _ = decode_struct(schema + b"\0")
+    kind, elements = fields[_SCHEMA]
+    root, leaves = elements.values[0], elements.values[1:]
+    if any(_CHILDREN in leaf for leaf in leaves):
+        return None
+    root = {**root, _CHILDREN: (root[_CHILDREN][0], len(columns))}
+    chosen = Elements(elements.kind, [root, *(leaves[number] for number in columns)])
+    return encode_struct({**fields, _SCHEMA: (kind, chosen)}).removesuffix(b"\0")

@@ -18,7 +18,7 @@ from hudimeta.formats.parquet.footer import ParquetFooter, footer_of
 from hudimeta.metadata.index_definitions import COMPLETE_KEY
 from hudimeta.predicate import bind, parse
 from hudimeta.slices.record_keys import WantedKeys, wanted_keys
-from hudimeta.slices.row_groups import matching_row_groups
+from hudimeta.slices.row_groups import judged_rows
 from tests.conftest import Unpack
 from tests.indexes.skipping.plan_reports import TRUST, left_out, note_of, plan_report
 
@@ -209,9 +209,9 @@ def test_row_groups_that_cannot_match_are_not_read(tmp_path: Path) -> None:
         "gone > 5 OR n = 3": list(range(10)),
     }.items():
         schema = rows.schema.append(pa.field("gone", pa.int64()))
-        keep = matching_row_groups(told, bind(parse(where), schema), (), None)
+        keep = judged_rows(told, None, bind(parse(where), schema), (), None).groups
         assert keep.nonzero()[0].tolist() == expected, where
-    stated = matching_row_groups(told, bind(parse("n = 35"), rows.schema), ("n",), None)
+    stated = judged_rows(told, None, bind(parse("n = 35"), rows.schema), ("n",), None).groups
     assert stated.all(), "a column that the path states is not taken from the file"
 
 
@@ -221,9 +221,9 @@ def test_bounds_of_another_type_than_the_column_has_today_say_nothing(tmp_path: 
     told = footer(stored, tmp_path / "f.parquet")
     today = pa.schema([("n", pa.timestamp("us", "UTC")), ("at", pa.timestamp("us", "UTC"))])
     for where in ("n = TIMESTAMP'2000-01-01 00:00:00'", "at = TIMESTAMP'2000-01-01 00:00:00'"):
-        assert matching_row_groups(told, bind(parse(where), today), (), None).all(), where
+        assert judged_rows(told, None, bind(parse(where), today), (), None).groups.all(), where
     wider = bind(parse("n = 15"), pa.schema([("n", pa.int32())]))
-    assert matching_row_groups(told, wider, (), None).tolist() == [False, True]
+    assert judged_rows(told, None, wider, (), None).groups.tolist() == [False, True]
 
 
 def test_keys_of_a_footer_rule_out_the_whole_file(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_keys_of_a_footer_rule_out_the_whole_file(tmp_path: Path) -> None:
 
     def holds(*texts: str) -> bool:
         wanted = WantedKeys(pa.array(texts, pa.string()), everything.expr)
-        return bool(matching_row_groups(told, everything, (), wanted).all())
+        return bool(judged_rows(told, None, everything, (), wanted).groups.all())
 
     assert holds("k04")
     assert holds("zzz", "k04")
@@ -249,7 +249,7 @@ def test_keys_of_a_footer_rule_out_the_whole_file(tmp_path: Path) -> None:
     assert not holds()
     bare = footer(rows, tmp_path / "g.parquet")
     wanted = WantedKeys(pa.array(["zzz"]), everything.expr)
-    assert matching_row_groups(bare, everything, (), wanted).all(), "a footer without keys says nothing of them"
+    assert judged_rows(bare, None, everything, (), wanted).groups.all(), "a footer without keys says nothing of them"
 
 
 def test_a_scan_counts_the_row_groups_that_footers_ruled_out(rich_table: Unpack) -> None:
