@@ -1,12 +1,15 @@
-"""Cleans that one side plans and the other runs, by commits and by file versions: both choose the same files, and go on."""
+"""Cleans that one side plans and the other runs, by commits, hours and file versions: both choose the same files, and go on."""
 
 from __future__ import annotations
 
+import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 import hudimeta
+from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.timeline.clean_record import decode_plan
 from hudimeta.types import Action
 from tests.interop.apache_hudi import ApacheHudi
@@ -16,16 +19,35 @@ POLICIES = {
     "KEEP_LATEST_COMMITS": {"hoodie.clean.commits.retained": "2"},
     "KEEP_LATEST_FILE_VERSIONS": {"hoodie.clean.fileversions.retained": "1"},
 }
+BY_HOURS = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "24"}
+
+
+class HoursAgo(ThisMachine):
+    """This machine, some hours ago."""
+
+    threads = False  # others would be on this machine today
+
+    def __init__(self, hours: float) -> None:
+        self._since = round(hours * 3_600_000)
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000 - self._since
 
 
 class Sides:
-    """A table that both have written to, with compactions in between."""
+    """A table that both write to, with compactions in between.
 
-    def __init__(self, path: Path, hudi: ApacheHudi, kind: str, policy: str) -> None:
+    Args:
+        path: Where to.
+        hudi: The other side.
+        kind: Of table.
+        policy: Options of cleaning.
+    """
+
+    def __init__(self, path: Path, hudi: ApacheHudi, kind: str, policy: dict[str, str]) -> None:
         self.path, self.hudi, self.model, self.kind = path, hudi, Model(), kind
         self.given = {
-            "hoodie.clean.policy": policy,
-            **POLICIES[policy],
+            **policy,
             "hoodie.clean.automatic": "false",
             "hoodie.compact.inline.max.delta.commits": "1",
             "hoodie.write.table.version": TABLE_VERSION,
@@ -33,6 +55,9 @@ class Sides:
         }
         self.ours = Ours(path, type=kind, options=self.given)
         self.theirs = Theirs(path, hudi, type=kind, options=self.given)
+
+    def begin(self) -> None:
+        """Five writes of ours, then one of theirs."""
         for ts in (1, 2, 3):
             self.write(self.ours, 0, 30, ts)
         self.compact()
@@ -53,6 +78,10 @@ class Sides:
     @property
     def table(self) -> hudimeta.Table:
         return hudimeta.Table(self.path, self.given)
+
+    def mine(self) -> set[tuple[str, str]]:
+        """The files that we would delete."""
+        return {(partition, name) for partition, names in self.table.services.cleaning.plan().files.items() for name in names}
 
     def planned(self, instant: str) -> set[tuple[str, str]]:
         """The files that a plan on the timeline names."""
@@ -76,8 +105,9 @@ class Sides:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_each_runs_what_the_other_planned(hudi: ApacheHudi, tmp_path: Path, kind: str, policy: str) -> None:
-    sides = Sides(tmp_path / "table", hudi, kind, policy)
-    mine = {(partition, name) for partition, names in sides.table.services.cleaning.plan().files.items() for name in names}
+    sides = Sides(tmp_path / "table", hudi, kind, {"hoodie.clean.policy": policy, **POLICIES[policy]})
+    sides.begin()
+    mine = sides.mine()
     theirs = hudi.service(sides.path, "plan_clean", sides.given)
     assert mine
     assert theirs
@@ -101,3 +131,31 @@ def test_each_runs_what_the_other_planned(hudi: ApacheHudi, tmp_path: Path, kind
     sides.write(sides.ours, 10, 45, 9)
     sides.write(sides.theirs, 20, 50, 10)
     sides.agree()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_both_choose_the_same_by_hours(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    """Of the writes, three are older than the hours that stay readable; each side plans on a copy of its own."""
+    sides = Sides(tmp_path / "table", hudi, kind, BY_HOURS)
+    for ts, hours in ((1, 40), (2, 33), (3, 26), (4, 23), (5, 2)):
+        with running_on(HoursAgo(hours)):
+            sides.write(sides.ours, 0, 30 - ts, ts)
+            if ts > 1:
+                sides.compact()
+    sides.write(sides.theirs, 5, 35, 6)
+    shutil.copytree(sides.path, tmp_path / "copy")
+    twin = Sides(tmp_path / "copy", hudi, kind, BY_HOURS)
+    twin.model = sides.model
+
+    mine = sides.mine()
+    chosen = sides.planned(hudi.service(sides.path, "plan_clean", sides.given))
+    assert mine
+    assert mine == chosen
+    report = sides.table.clean()
+    assert (report.deleted, sides.there(chosen)) == (0, set()), "a plan that waits is run, and leaves nothing"
+    assert twin.table.services.cleaning.schedule()
+    hudi.service(twin.path, "clean", twin.given)
+    assert not twin.there(chosen)
+    for one in (sides, twin):
+        one.agree()
