@@ -24,6 +24,7 @@ from hudimeta.predicate.types import (
     is_floating,
     is_integer,
     is_numeric,
+    type_name,
 )
 
 __all__ = ["more_functions"]
@@ -68,7 +69,7 @@ def _item(types: Types) -> Signature:
 
 
 def _element_at(types: Types) -> Signature:
-    if is_list(types[0]) and types[1] == LONG:
+    if is_list(types[0]) and (types[1] == LONG or pa.types.is_null(types[1])):
         raise WrongArguments("a list and an INT, or a map and a key")
     return _item(types)
 
@@ -94,20 +95,31 @@ def _sized(types: Types) -> Signature:
     return Signature((types[0],), INT)
 
 
-def _sought(result: pa.DataType) -> Callable[[Types], Signature]:
+def _contained(types: Types) -> Signature:
     """A list, and a value that its elements are compared with."""
+    if pa.types.is_null(types[1]):
+        raise WrongArguments("a value of its elements' type")
+    return Signature((types[0], _sought(types)), BOOLEAN)
 
-    def resolve(types: Types) -> Signature:
-        element = _element(types[0])
-        both = common_type(element, types[1])
-        given = types[1]
-        mixed = STRING in (element, given) and element != given and not pa.types.is_null(given)
-        mixed |= any(map(is_decimal, (element, given))) and any(map(is_floating, (element, given)))
-        if both is None or mixed or pa.types.is_nested(both) or pa.types.is_null(given):
-            raise WrongArguments("a list and a value of its elements' type")
-        return Signature((types[0], both), result)
 
-    return resolve
+def _position(types: Types) -> Signature:
+    """A list, and a value of its elements' type, or of a number type that holds the other whole."""
+    both, given = _sought(types), types[1]
+    decimals = {t for t in (_element(types[0]), given) if is_decimal(t)}
+    if not pa.types.is_null(given) and decimals and decimals != {both}:
+        raise WrongArguments(f"a value of its elements' type, as CAST(… AS {type_name(_element(types[0]))}) makes it")
+    return Signature((types[0], both), LONG)
+
+
+def _sought(types: Types) -> pa.DataType:
+    """The type in which the elements of a list are compared with a value."""
+    element, given = _element(types[0]), types[1]
+    both = common_type(element, given)
+    mixed = STRING in (element, given) and element != given and not pa.types.is_null(given)
+    mixed |= any(map(is_decimal, (element, given))) and any(map(is_floating, (element, given)))
+    if both is None or mixed or pa.types.is_nested(both):
+        raise WrongArguments("a list and a value of its elements' type")
+    return both
 
 
 def _moment(types: Types) -> Signature:
@@ -235,8 +247,8 @@ def more_functions() -> dict[str, Function]:
         "size": size,
         "cardinality": size,
         "array_size": Function(_of_list(INT), nested.size, (1, 1), total=True),
-        "array_contains": Function(_sought(BOOLEAN), nested.contains, (2, 2)),
-        "array_position": Function(_sought(LONG), nested.position, (2, 2), total=True),
+        "array_contains": Function(_contained, nested.contains, (2, 2)),
+        "array_position": Function(_position, nested.position, (2, 2), total=True),
         "array_max": Function(_of_list(), nested.extreme(CompareOp.GT), (1, 1)),
         "array_min": Function(_of_list(), nested.extreme(CompareOp.LT), (1, 1)),
         "map_contains_key": Function(_keyed, nested.contains_key, (2, 2), total=True),

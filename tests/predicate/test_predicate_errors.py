@@ -38,6 +38,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "predicates.md"
         ("(" * 3000 + "c1 = 1" + ")" * 3000, "breaks off"),
         ("repeat(s, 2000000000) = 'a'", "at most"),
         ("lpad(s, 2000000000, 'x') = 'a'", "at most"),
+        ("array_position(ai, 1.5) = 0", "CAST(… AS INT)"),
+        ("array_contains(ai, NULL)", "a value of its elements' type"),
+        ("element_at(ai, NULL) = 1", "an INT"),
     ],
 )
 def test_an_error_is_short_and_to_the_point(where: Any, named: str) -> None:

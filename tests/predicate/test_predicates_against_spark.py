@@ -106,6 +106,7 @@ CASE WHEN i > 0 THEN 'p' WHEN i < 0 THEN 'm' END = 'm' | CASE i WHEN 5 THEN 1 EL
 i + NULL > 1
 size(ai) = 2 | cardinality(ms) = 1 | array_size(ai) = 0 | array_contains(ai, 2) | array_contains(ai, 5L)
 array_contains(ad, double('NaN')) | array_contains(at, 'a') | array_position(ai, 2) = 2 | array_max(ai) = 2
+array_position(ai, NULL) IS NULL | array_position(ai, CAST(2 AS DECIMAL(12,2))) = 2
 array_min(ad) = 0.0 | array_max(ad) = double('NaN') | get(ai, 1) = 2 | try_element_at(ai, -1) = 5 | ms['a'] = 1
 ms.a = 5 | element_at(ms, 'a') = 1 | mi[5] = 'abc' | ms['nothing'] IS NULL | map_contains_key(ms, 'b')
 size(map_keys(mi)) = 2 | get(map_values(ms), 0) = 1 | get(sa, 0).q = 5 | split(x, '-')[0] = '2024' | size(split(s, 'b')) = 2
