@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import zoneinfo
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant
+from hudimeta.engine.machine import now_ms
+from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant, to_local
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
 __all__ = [
@@ -30,8 +32,13 @@ _DATE_TEXT = (
 _TIMESTAMP_TEXT = (
     r"^[\x00-\x20\x7f]*(?P<year>[+-]?\d{4,6})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
     r"(?:[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?"
-    r"(?P<zone>[^0-9.](?s:.*?))?)?)?)?)?)?[\x00-\x20\x7f]*$"
+    r"(?P<zone>[^0-9.](?s:.*))?)?)?)?)?)?$"
 )
+_TIME_TEXT = (
+    r"^(?P<lead>T|[\x00-\x20\x7f]*)(?P<hour>\d{1,2})(?P<rest>:(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?"
+    r"(?P<zone>[^0-9.](?s:.*))?)?)?$"
+)
+"""Of the day on which it is read, in its zone: an hour alone is one only after a T, before which nothing stands."""
 _BLANKS = "".join(map(chr, range(0x21)))
 _ONE_DIGIT_HOUR, _ONE_DIGIT_MINUTE = re.compile(r"([+-])([0-9]):"), re.compile(r"([+-][0-9]{2}):([0-9])$")
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?:$|:([0-9]{2})(?::([0-9]{2}))?$|(?<=[0-9]{2})([0-9]{2})([0-9]{2})?$)")
@@ -100,22 +107,66 @@ def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Ar
         local: Give TIMESTAMP_NTZ; a zone in the text must exist and is ignored.
 
     Returns:
-        Timestamps; null where the text is none.
+        Timestamps; null where the text is none. A time without a date is a TIMESTAMP of the day on which it is read.
     """
     import pyarrow.compute as pc
 
+    texts = pc.utf8_rtrim(texts, _BLANKS + "\x7f")
     parts = pc.extract_regex(texts, _TIMESTAMP_TEXT)
     values, valid = micros_of_parts(parts)
     valid &= np.asarray(parts.is_valid())
     wall = pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)
-    zones = pc.struct_field(parts, "zone").fill_null("")
-    if not pc.any(pc.not_equal(zones, "")).as_py():
-        return wall if local else to_instant(wall, zone)
-    result = pa.nulls(len(texts), wall.type if local else INSTANT)
+    if local:
+        return _in_zones(pc.struct_field(parts, "zone"), lambda _zone: wall, zone)
+    dated = _in_zones(pc.struct_field(parts, "zone"), lambda named: _at(wall, named), zone)
+    return dated if valid.all() else pc.coalesce(dated, _today_at(texts, zone))
+
+
+def _today_at(texts: pa.Array, zone: str) -> pa.Array:
+    """The moments of today that times without a date name."""
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(texts, _TIME_TEXT)
+    values, valid = _micros_of_day(parts)
+    after_t = pc.equal(pc.struct_field(parts, "lead"), "T")
+    known = pc.or_(after_t, pc.not_equal(pc.struct_field(parts, "rest"), "")).fill_null(False)
+    valid &= np.asarray(known)
+    if not valid.any():
+        return pa.nulls(len(texts), INSTANT)
+
+    def of_zone(named: str | int) -> pa.Array:
+        return _at(pa.array(values + _today(named) * DAY_US, mask=~valid).view(LOCAL_TIMESTAMP), named)
+
+    return _in_zones(pc.struct_field(parts, "zone"), of_zone, zone)
+
+
+def _today(zone: str | int) -> int:
+    """Days from the epoch to the present day there."""
+    now = pa.array([now_ms() * 1000]).view(INSTANT)
+    local = to_local(now, zone)[0].value if isinstance(zone, str) else now[0].value + zone * SECOND_US
+    return int(local // DAY_US)
+
+
+def _in_zones(zones: pa.Array, at: Callable[[str | int], pa.Array], zone: str) -> pa.Array:
+    """Values by the zone that each text names.
+
+    Args:
+        zones: Of the texts; "" or null where they name none.
+        at: The values as those of one zone, or of an offset in seconds.
+        zone: Of texts that name none.
+
+    Returns:
+        Null where the zone is none, which spoils a text also where its zone does not matter.
+    """
+    import pyarrow.compute as pc
+
+    zones = zones.fill_null("")
+    result = at(zone)
     for name in pc.unique(zones).to_pylist():
-        named = zone if name == "" else _zone_of_text(name)
-        if named is not None:  # what is no zone spoils the text also where the zone does not matter
-            result = pc.if_else(pc.equal(zones, name), wall if local else _at(wall, named), result)
+        if name:
+            named = _zone_of_text(name)
+            values = pa.nulls(len(zones), result.type) if named is None else at(named)
+            result = pc.if_else(pc.equal(zones, name), values, result)
     return result
 
 
@@ -174,15 +225,22 @@ def _days(
 
 
 def micros_of_parts(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Microseconds since the epoch of what a pattern found, by the clock on the wall, and which of the moments exist."""
+    days, valid = _days(_numbers(parts, "year"), _numbers(parts, "month", 1), _numbers(parts, "day", 1))
+    time, exists = _micros_of_day(parts)
+    valid &= exists & (np.abs(days) <= LAST_DAY_OF_TIMES)
+    return np.where(valid, days, 0) * DAY_US + time, valid
+
+
+def _micros_of_day(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Microseconds since midnight of what a pattern found, and which of the times exist."""
     import pyarrow.compute as pc
 
-    days, valid = _days(_numbers(parts, "year"), _numbers(parts, "month", 1), _numbers(parts, "day", 1))
     hour, minute, second = (_numbers(parts, name) for name in ("hour", "minute", "second"))
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(pc.struct_field(parts, "fraction"), ""), 6, "0"), 0, 6)
     fraction = np.asarray(pc.fill_null(pc.cast(digits, pa.int64()), 0))
-    valid &= (hour < 24) & (minute < 60) & (second < 60) & (np.abs(days) <= LAST_DAY_OF_TIMES)
-    days = np.where(valid, days, 0)
-    return days * DAY_US + (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid
+    valid = np.asarray(parts.is_valid()) & (hour < 24) & (minute < 60) & (second < 60)
+    return (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid
 
 
 def text_of_timestamp(local: pa.Array) -> pa.Array:
