@@ -2,12 +2,20 @@
 
 from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING, KeyGenerator, PartitionField
 from hudimeta.keys.kinds import KeyGeneratorType
-from hudimeta.keys.meta_fields import add_meta_columns, drop_meta_columns, hide_meta_columns, sequence_numbers, with_file_name
+from hudimeta.keys.meta_fields import (
+    FILE_NAME_COLUMN,
+    add_meta_columns,
+    drop_meta_columns,
+    hide_meta_columns,
+    sequence_numbers,
+    with_file_name,
+)
 from hudimeta.keys.partition_path import DEFAULT_PARTITION, check_new_partition, escape, is_readable_by_hudi, unescape
 from hudimeta.keys.partition_values import PartitionLayout, partition_values
 from hudimeta.keys.record_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER, generated_keys
 
 __all__ = [
+    "FILE_NAME_COLUMN",
     "DEFAULT_PARTITION",
     "EMPTY_PLACEHOLDER",
     "FIRST_VERSION_WITH_PREFIX",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from hudimeta.table.positions import rows_at
 from hudimeta.types import Operation
 from hudimeta.write.carried_keys import CARRYING_COLUMNS, carried_keys, carries_keys, check_stay
 
-__all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch", "with_unstored"]
+__all__ = ["KeyedBatch", "concatenated", "keyed_batch", "keys_only_batch", "with_unstored"]
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,15 @@ class KeyedBatch:
         keys: Record keys, string; None when the table generates them.
         partitions: Partition paths, string.
         deleted: bool; rows that ask for the deletion of their key.
+        groups: Ids of the file groups in which rows of the table were read, string, null where that is not known or the row is
+            new; None for rows that nobody read. Rows of one key are told apart by them.
     """
 
     rows: pa.Table
     keys: pa.StringArray | None
     partitions: pa.StringArray
     deleted: np.ndarray[Any, Any]
+    groups: pa.StringArray | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -49,7 +53,16 @@ class KeyedBatch:
         """The rows at some positions, in that order."""
         where = pa.array(at)
         keys = None if self.keys is None else self.keys.take(where)
-        return KeyedBatch(rows_at(self.rows, at), keys, self.partitions.take(where), self.deleted[at])
+        groups = None if self.groups is None else self.groups.take(where)
+        return KeyedBatch(rows_at(self.rows, at), keys, self.partitions.take(where), self.deleted[at], groups)
+
+    def names(self, *, whole_table: bool = False) -> pa.StringArray:
+        """What two rows share of which one is kept: key and partition, or the key alone where it is unique in the table."""
+        if self.keys is None:
+            raise ValueError("rows without keys have no names")
+        parts = [self.keys] if whole_table else [self.partitions, self.keys]
+        parts += [] if self.groups is None else [pc.fill_null(self.groups, "")]
+        return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "\0")
 
     def combined(self, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
         """One row for each (partition, key), or for each key where keys are unique in the whole table.
@@ -58,8 +71,7 @@ class KeyedBatch:
         """
         if self.keys is None or not len(self):
             return self
-        names = self.keys if whole_table else pc.binary_join_element_wise(self.partitions, self.keys, "\0")
-        coded = names.dictionary_encode()
+        coded = self.names(whole_table=whole_table).dictionary_encode()
         if len(coded.dictionary) == len(self):
             return self
         codes = coded.indices.to_numpy()
@@ -70,6 +82,17 @@ class KeyedBatch:
         order = np.lexsort((*sort_by, codes))
         last = np.flatnonzero(np.r_[codes[order][1:] != codes[order][:-1], True])
         return self.take(np.sort(order[last]))
+
+
+def concatenated(batches: Sequence[KeyedBatch]) -> KeyedBatch:
+    """Rows with keys of several batches, one after another."""
+    return KeyedBatch(
+        pa.concat_tables([batch.rows for batch in batches]),
+        pa.concat_arrays([batch.keys for batch in batches if batch.keys is not None]),
+        pa.concat_arrays([batch.partitions for batch in batches]),
+        np.concatenate([batch.deleted for batch in batches]),
+        pa.concat_arrays([pa.nulls(len(b), pa.string()) if b.groups is None else b.groups for b in batches]),
+    )
 
 
 def keyed_batch(

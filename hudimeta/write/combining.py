@@ -20,7 +20,7 @@ from hudimeta.slices.log_parts import DataPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode
-from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.batch import KeyedBatch, concatenated
 
 __all__ = ["combine", "combining_rules"]
 
@@ -44,7 +44,7 @@ def combine(batch: KeyedBatch, rules: MergeRules, *, whole_table: bool = False) 
     """
     if rules.partial_mode is PartialUpdateMode.NONE or batch.keys is None or not len(batch):
         return batch.combined(rules, whole_table=whole_table)
-    pairs = batch.keys if whole_table else pc.binary_join_element_wise(batch.partitions, batch.keys, "\0")
+    pairs = batch.names(whole_table=whole_table)
     coded = pairs.dictionary_encode()
     codes = coded.indices.to_numpy()
     if len(coded.dictionary) == len(batch):
@@ -55,7 +55,7 @@ def combine(batch: KeyedBatch, rules: MergeRules, *, whole_table: bool = False) 
     plain_rules = replace(rules, partial_mode=PartialUpdateMode.NONE)
     plain = batch.take(np.flatnonzero(with_delete[codes])).combined(plain_rules, whole_table=whole_table)
     merged = _merged(batch, pairs, np.flatnonzero(~with_delete[codes]), rules)
-    return _joined(merged, plain)
+    return concatenated([merged, plain])
 
 
 def _merged(batch: KeyedBatch, pairs: pa.StringArray, at: np.ndarray[Any, Any], rules: MergeRules) -> KeyedBatch:
@@ -67,14 +67,3 @@ def _merged(batch: KeyedBatch, pairs: pa.StringArray, at: np.ndarray[Any, Any], 
     first = part.take(pc.index_in(folded.keys, value_set=own).to_numpy())
     taken = folded.rows.take(pa.array(folded.row_of)).drop_columns([KEY_COLUMN])
     return replace(first, rows=taken)
-
-
-def _joined(one: KeyedBatch, other: KeyedBatch) -> KeyedBatch:
-    if one.keys is None or other.keys is None:
-        raise ValueError("rows without keys are not combined")
-    return KeyedBatch(
-        pa.concat_tables([one.rows, other.rows]),
-        pa.concat_arrays([one.keys, other.keys]),
-        pa.concat_arrays([one.partitions, other.partitions]),
-        np.concatenate([one.deleted, other.deleted]),
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -69,7 +69,7 @@ class DefaultValues:
             both = pa.concat_arrays([pa.nulls(1, field.type), *self.values[field.name].chunks])
             place = rows.schema.get_field_index(field.name)
             rows = rows.set_column(place, rows.schema.field(place), both.take(pa.array(is_new.astype(np.int64))))
-        return KeyedBatch(rows, batch.keys, batch.partitions, batch.deleted)
+        return replace(batch, rows=rows)
 
 
 def _value(field: pa.Field, text: str) -> pa.ChunkedArray:

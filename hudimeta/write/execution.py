@@ -25,10 +25,11 @@ from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
 from hudimeta.slices.stored_rows import StoredRows
 from hudimeta.table.file_names import WriteToken, new_file_id, parse_base_file
-from hudimeta.table.key_file import KeyFile
+from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.doubled_keys import doubled_keys, is_of_known_rows, refuse_to_choose
 from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
 from hudimeta.write.moves import OrderingReader
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
@@ -48,6 +49,7 @@ class FileWriters:
         read_base: Reads all rows of a base file in the writer's schema: partition path, name, size -> `StoredRows`.
         logs: Writes log files; None for a copy-on-write table.
         ordering_of: Reads the ordering values that some keys have in a file slice.
+        keys_of: Reads the keys of a base file.
         log_facts: Gathers what indexes want to know of log files; None where they want nothing.
         deletes_only: The batch names keys to delete, whatever their ordering value.
         only: Columns that log files store of the rows besides meta columns; None for all.
@@ -60,6 +62,7 @@ class FileWriters:
     read_base: Callable[[str, str, int], StoredRows]
     logs: LogFileWriter | None
     ordering_of: OrderingReader
+    keys_of: KeyReader
     log_facts: LogFacts | None
     deletes_only: bool = False
     only: frozenset[str] | None = None
@@ -86,6 +89,7 @@ class FileWriters:
             table.read_base(with_meta_columns(schema)),
             table.log_writer(write.instant, schema),
             table.ordering_reader(),
+            table.key_reader(alive=False),
             table.log_facts(),
             write.operation is Operation.DELETE,
             only,
@@ -175,20 +179,42 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
         part = batch.take(np.concatenate([piece.changed, piece.unresolved]))
         if writers.deletes_only:
             part, gone = part.take(_nothing()), part
-        if not _deletes_doubled(piece.base, gone):
+        if not (_is_doubled(piece.base, gone) or (doubled_keys(part).any() and _is_doubled(piece.base, part))):
+            if is_of_known_rows(part, gone) and piece.base.name:
+                refuse_to_choose(piece.base, part, gone, writers.keys_of(replace(piece.base, logs=(), log_sizes=()), None))
             return _append_to_log(writers, writers.logs, piece.base, _Change(part, gone, batch.take(piece.inserted)), token)
+    return [_rewrite(writers, batch, piece, gone, token)]
+
+
+def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone: KeyedBatch, token: WriteToken) -> WrittenFile:
     stored = writers.read_base(piece.partition_path, piece.base.name, piece.base.size)
     name = parse_base_file(piece.base.name)
     if name is None:
         raise ValueError(piece.base.name)
     there, absent = _settled_by_base(batch, piece.unresolved, stored.rows)
-    part = batch.take(np.concatenate([piece.changed, there]))
+    known = np.concatenate([piece.changed, there])
+    part, new = batch.take(known), np.concatenate([piece.inserted, absent])
     if writers.deletes_only:
         part, gone = part.take(_nothing()), part
+    if is_of_known_rows(part, gone):
+        refuse_to_choose(piece.base, part, gone, stored.rows[KEY_COLUMN].combine_chunks().cast(pa.string()))
     rows = _Rows(writers.instant, token.task, str(name))
-    changes = _changes(part, gone, rows, stored.rows.schema, writers.rules)
-    inserts = rows.with_meta(batch.take(np.concatenate([piece.inserted, absent])), first=len(part))
-    return [writers.base_files.rewrite(piece.partition_path, name, stored, changes, inserts, token)]
+    doubled = doubled_keys(part)
+    if not doubled.any():
+        changes = _changes(part, gone, rows, stored.rows.schema, writers.rules)
+        return writers.base_files.rewrite(
+            piece.partition_path, name, stored, changes, rows.with_meta(batch.take(new), first=len(part)), token
+        )
+    # All rows of these keys give way to those that they become, since a key does not say which of them a row is of.
+    others, several = part.take(np.flatnonzero(~doubled)), part.take(np.flatnonzero(doubled))
+    changes = [
+        *_changes(others, gone, rows, stored.rows.schema, writers.rules),
+        *_changes(part.take(_nothing()), several, rows, stored.rows.schema, writers.rules),
+    ]
+    inserts = rows.with_meta(batch.take(np.concatenate([new, known[doubled]])), first=len(others))
+    written = writers.base_files.rewrite(piece.partition_path, name, stored, changes, inserts, token)
+    count = len(several)
+    return replace(written, inserted=written.inserted - count, deleted=written.deleted - count, updated=written.updated + count)
 
 
 def _begin_group(writers: FileWriters, part: KeyedBatch, group: NewGroup, token: WriteToken) -> list[WrittenFile]:
@@ -211,10 +237,10 @@ class _Change:
     new: KeyedBatch
 
 
-def _deletes_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
-    """Whether the base file must be written anew to delete rows: it holds keys more than once, all of whose rows shall go.
+def _is_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
+    """Whether the base file must be written anew: it holds keys more than once, all of whose rows shall go, or become others.
 
-    A delete in a log meets the first of these rows alone, for Hudi's readers and so for ours.
+    What a log holds of a key meets the first of these rows alone, for Hudi's readers and so for ours.
 
     Raises:
         CommitError: There are log files already, or a compaction is planned, which a new base file would pass over.
@@ -224,9 +250,9 @@ def _deletes_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
     if base.logs or base.busy:
         twice = pc.filter(gone.keys.value_counts().field("values"), pc.greater(gone.keys.value_counts().field("counts"), 1))
         raise CommitError(
-            f"rows of key {twice[0].as_py()!r} shall be deleted, which come more than once in '{base.partition_path}', "
-            f"file group {base.file_id}: a delete in its log files would meet the first of them only",
-            "Nothing was written; compact the table first (CALL run_compaction, or services.compact()), then delete.",
+            f"rows of key {twice[0].as_py()!r} shall be {'deleted' if gone.deleted.all() else 'changed'}, which come more than "
+            f"once in '{base.partition_path}', file group {base.file_id}: its log files would meet the first of them only",
+            "Nothing was written; compact the table first (CALL run_compaction, or services.compact()), then say it again.",
         )
     return True
 

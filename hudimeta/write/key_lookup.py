@@ -27,6 +27,7 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.table.properties import load as load_properties
 from hudimeta.types import Action
 from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.doubled_keys import of_own_groups
 from hudimeta.write.moves import Settled, settle_partitions
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class KeyLookup:
         """Find a batch's keys and settle which partition each row goes to. Raises as `tag` does."""
         assert batch.keys is not None
         tagging, files = self.tag(batch.keys, batch.partitions)
+        tagging = of_own_groups(batch, tagging)
         settled = Settled.as_found(batch, tagging)
         if self.choice.is_global:
             ordering_of = self._table.ordering_reader()

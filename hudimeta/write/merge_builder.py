@@ -14,7 +14,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.indexes.expression_index.expressions import Assigned, field_of
 from hudimeta.predicate.tree import Column
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.batch import KeyedBatch, keyed_batch
+from hudimeta.write.batch import KeyedBatch, concatenated, keyed_batch
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.merge_clauses import (
     Clause,
@@ -161,7 +161,7 @@ class Merge:
         self._apply(ClauseKind.NOT_MATCHED_BY_SOURCE, joined.only_target, None)
         self._apply(ClauseKind.NOT_MATCHED, None, joined.only_source)
         return Prepared(
-            _concatenated(self._batches), self._table.snapshot.file_schema, self._changed_columns(), rests_on_rows=True
+            concatenated(self._batches), self._table.snapshot.file_schema, self._changed_columns(), rests_on_rows=True
         )
 
     def _changed_columns(self) -> frozenset[str] | None:
@@ -221,12 +221,3 @@ class Merge:
         own = {name.lower(): name for name in self._source.column_names}
         fields = [f for f in schema if f.name.lower() in own and (inserting or f.name not in self._fixed)]
         return [(f, Column((self._sides.source, own[f.name.lower()]))) for f in fields]
-
-
-def _concatenated(batches: Sequence[KeyedBatch]) -> KeyedBatch:
-    return KeyedBatch(
-        pa.concat_tables([batch.rows for batch in batches]),
-        pa.concat_arrays([batch.keys for batch in batches if batch.keys is not None]),
-        pa.concat_arrays([batch.partitions for batch in batches]),
-        np.concatenate([batch.deleted for batch in batches]),
-    )

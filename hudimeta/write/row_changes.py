@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
+from hudimeta.keys import FILE_NAME_COLUMN
 from hudimeta.predicate import Where
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
@@ -30,6 +32,7 @@ from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
 __all__ = [
+    "WHERE_ROWS_LIE",
     "RowChange",
     "check_order",
     "delete_where",
@@ -41,6 +44,9 @@ __all__ = [
     "update_where",
     "with_stated_keys",
 ]
+
+WHERE_ROWS_LIE = (KEY_COLUMN, PATH_COLUMN, FILE_NAME_COLUMN)
+"""Meta columns that say which row of the table one is."""
 
 
 def read_rows(session: WriteSession, table: TableFiles, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:
@@ -76,8 +82,11 @@ def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBat
         schema: Data columns to write.
         deleted: True to delete them.
     """
-    keys, paths = (rows[name].combine_chunks().cast(pa.string()) for name in (KEY_COLUMN, PATH_COLUMN))
-    return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted))
+    keys, paths, names = (rows[name].combine_chunks().cast(pa.string()) for name in WHERE_ROWS_LIE)
+    # Of base files it begins with the id of the file group, of log files it is that.
+    coded = names.dictionary_encode()
+    groups = pc.list_element(pc.split_pattern(coded.dictionary, "_", max_splits=1), 0).take(coded.indices)
+    return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted), groups)
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class RowChange:
 
     def columns(self, session: WriteSession, snapshot: Snapshot) -> list[str] | None:
         """What must be read of the rows; None for everything."""
-        return None if self.assignments is not None else [KEY_COLUMN, PATH_COLUMN, *named_by_deletes(session, snapshot).names]
+        return None if self.assignments is not None else [*WHERE_ROWS_LIE, *named_by_deletes(session, snapshot).names]
 
     def prepared(self, session: WriteSession, table: TableFiles, rows: pa.Table) -> Prepared:
         """The rows as a batch to write.

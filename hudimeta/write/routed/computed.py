@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitError
-from hudimeta.keys import generated_keys
+from hudimeta.keys import FILE_NAME_COLUMN, generated_keys
 from hudimeta.schema import conform_column
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
@@ -44,7 +44,12 @@ Compute = Callable[[str | None, pa.Schema], None]
 `ACTION`, `ROW_COLUMNS` and the columns of a schema. Called again, for the same instant too, when others write."""
 
 ACTION = "_hudimeta_action"
-ROW_COLUMNS = {"_hoodie_commit_seqno": "_hudimeta_row", KEY_COLUMN: "_hudimeta_key", PATH_COLUMN: "_hudimeta_path"}
+ROW_COLUMNS = {
+    "_hoodie_commit_seqno": "_hudimeta_row",
+    KEY_COLUMN: "_hudimeta_key",
+    PATH_COLUMN: "_hudimeta_path",
+    FILE_NAME_COLUMN: "_hudimeta_file",
+}
 """Names under which computed rows carry meta columns of the row that they change: together they say which one it is, also where
 a key is there more than once. Null for rows that are inserted."""
 _ROW = "\0row"
@@ -128,7 +133,8 @@ class ComputedArrival:
         columns = _columns(session, table)
         if action is RowAction.INSERT:
             new = _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns)
-            return keyed_batch(new, table.snapshot.file_schema, table.generator(), session.rules)
+            batch = keyed_batch(new, table.snapshot.file_schema, table.generator(), session.rules)
+            return replace(batch, groups=pa.nulls(len(batch), pa.string()))
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
         meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
         if action is RowAction.UPDATE:
@@ -168,8 +174,8 @@ def one_change_a_row(opened: OpenedTable, rows: pa.Table) -> tuple[KeyedBatch, b
     """
     if _ROW not in rows.column_names:
         return batch_of(rows), False
-    batch = batch_of(rows.drop_columns([_ROW]))
-    names = pc.drop_null(pc.binary_join_element_wise(batch.keys, batch.partitions, rows[_ROW].combine_chunks(), "\0"))
+    batch, identities = batch_of(rows.drop_columns([_ROW])), rows[_ROW].combine_chunks()
+    names = pc.drop_null(pc.binary_join_element_wise(batch.keys, batch.partitions, identities, "\0"))
     again = len(names) - len(names.unique())
     rules = opened.session.rules
     if again and not (rules.by_event_time and rules.ordering_fields):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.doubled_keys import combined_where_new
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.routed.computed import one_change_a_row
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
@@ -59,7 +61,9 @@ class LookUp:
         combining = combines(session.options, operation) and not (operation is Operation.DELETE and self.known)
         if twice or combining or (looking and table.lookup.fixes_places):
             whole_table = operation in (Operation.UPSERT, Operation.DELETE) and table.lookup.choice.is_global
-            batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
+            rules = combining_rules(session.properties, session.rules)
+            one_a_key = partial(combine, rules=rules, whole_table=whole_table)
+            batch = one_a_key(batch) if twice else combined_where_new(batch, one_a_key)
         sorter = _Sorter(self.write)
         placed = self._placed(opened, batch, sorter, looking)
         path = self.write.staged_path("placed", item.number, attempt)

@@ -10,10 +10,8 @@ import pyarrow as pa
 from hudimeta.commit.session import WriteSession
 from hudimeta.predicate import Where
 from hudimeta.read.scan import Scan
-from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.timeline import Timeline
 from hudimeta.types import Operation
-from hudimeta.write.carried_keys import PATH_COLUMN
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import ClauseKind, merge_condition
 from hudimeta.write.merge_keys import key_pairs
@@ -24,7 +22,7 @@ from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec
 from hudimeta.write.routed.merging import MergePlan, MergeSlots, SourceSide, TargetSide, merge_items, target_range
 from hudimeta.write.routed.slots import Slots
-from hudimeta.write.row_changes import RowChange, known_batch, scan_of, with_stated_keys
+from hudimeta.write.row_changes import WHERE_ROWS_LIE, RowChange, known_batch, scan_of, with_stated_keys
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, prepare
 
@@ -172,7 +170,7 @@ class ComputedRows:
     def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
         self._compute(session, table)
-        named = [pa.field(name, pa.string()) for name in (KEY_COLUMN, PATH_COLUMN)]
+        named = [pa.field(name, pa.string()) for name in WHERE_ROWS_LIE]
         none = pa.schema([*named, *table.snapshot.file_schema]).empty_table()
         return Prepared(
             known_batch(none, table.snapshot.file_schema, deleted=False), table.snapshot.file_schema, rests_on_rows=True

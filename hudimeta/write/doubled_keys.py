@@ -1,0 +1,111 @@
+"""Rows of one key in several places, which inserts may bring about: a change of one of them must not reach the others.
+
+Rows that were read from the table know in which file group they lie, and are changed there, as Apache Hudi does. Within one
+file group a key is all that says which row a change is of: there all rows of the key are changed, or none. Apache Hudi then
+gives all of them the values of one, or changes another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.errors import CommitError
+from hudimeta.indexes.tagging import Tagging
+from hudimeta.table.key_file import KeyFile
+from hudimeta.write.batch import KeyedBatch, concatenated
+
+__all__ = ["combined_where_new", "doubled_keys", "is_of_known_rows", "of_own_groups", "refuse_to_choose"]
+
+
+def of_own_groups(batch: KeyedBatch, tagging: Tagging) -> Tagging:
+    """Where the keys of a batch are, of rows of the table only where each was read, if its key is there more than once.
+
+    Args:
+        batch: The rows.
+        tagging: All places of their keys.
+    """
+    if batch.groups is None or len(np.unique(tagging.row)) == len(tagging.row):
+        return tagging
+    held = pa.array([file.file_id for file in tagging.files], pa.string()).take(pa.array(tagging.file))
+    own = pc.equal(batch.groups.take(pa.array(tagging.row)), held).fill_null(False).to_numpy(zero_copy_only=False)
+    found = np.zeros(len(batch), dtype=bool)
+    found[tagging.row[own]] = True
+    kept = own | ~found[tagging.row]  # a name of a file that is none of these says nothing
+    return replace(tagging, row=tagging.row[kept], file=tagging.file[kept])
+
+
+def is_of_known_rows(*batches: KeyedBatch) -> bool:
+    """True where one of them has a row that was read in the table."""
+    return any(batch.groups is not None and batch.groups.null_count < len(batch) for batch in batches)
+
+
+def doubled_keys(part: KeyedBatch) -> np.ndarray[Any, Any]:
+    """Which rows, of one file group, are rows of the table whose keys other such rows have too: bool."""
+    if part.groups is None or part.keys is None:
+        return np.zeros(len(part), dtype=bool)
+    known = part.groups.is_valid().to_numpy(zero_copy_only=False)
+    codes = part.keys.dictionary_encode().indices.to_numpy()
+    counts = np.bincount(codes[known], minlength=len(codes) + 1)
+    several: np.ndarray[Any, Any] = known & (counts[codes] > 1)
+    return several
+
+
+def refuse_to_choose(base: KeyFile, changed: KeyedBatch, gone: KeyedBatch, there: pa.StringArray | None) -> None:
+    """Refuse changes of some of the rows that have one key in one file group.
+
+    Args:
+        base: The file group.
+        changed: Rows with new values.
+        gone: Rows to delete.
+        there: All keys of its base file; None where it has none of theirs.
+
+    Raises:
+        CommitError: A key is there more often than rows of it are changed.
+    """
+    keys = pa.concat_arrays([_read_keys(changed), _read_keys(gone)])
+    if there is None or len(there := there.filter(pc.is_in(there, value_set=keys))) <= len(keys):
+        return
+    _refuse(base.partition_path, _above(there, keys))
+
+
+def combined_where_new(batch: KeyedBatch, combine: Callable[[KeyedBatch], KeyedBatch]) -> KeyedBatch:
+    """New rows combined; rows of the table stay, each for itself.
+
+    Args:
+        batch: Both.
+        combine: Keeps one row a key.
+    """
+    if batch.groups is None or not is_of_known_rows(batch):
+        return combine(batch)
+    known = batch.groups.is_valid().to_numpy(zero_copy_only=False)
+    new = batch.take(np.flatnonzero(~known))
+    return concatenated([batch.take(np.flatnonzero(known)), *([combine(new)] if len(new) else [])])
+
+
+def _read_keys(batch: KeyedBatch) -> pa.StringArray:
+    """Keys of rows of the table whose file group is known."""
+    if batch.groups is None or batch.keys is None:
+        return pa.array([], pa.string())
+    return batch.keys.filter(batch.groups.is_valid())
+
+
+def _above(some: pa.StringArray, others: pa.StringArray) -> str:
+    """A value that comes more often in one array than in another."""
+    counts, asked = some.value_counts(), others.value_counts()
+    own = asked.field("counts").take(pc.index_in(counts.field("values"), value_set=asked.field("values")))
+    found: str = counts.field("values").filter(pc.greater(counts.field("counts"), own))[0].as_py()
+    return found
+
+
+def _refuse(partition: str, key: str) -> NoReturn:
+    where = f" of partition '{partition}'" if partition else ""
+    raise CommitError(
+        f"a file group{where} holds several rows of key {key!r}, and the change of one of them would reach the others",
+        "Nothing was written; delete all rows of the key, then insert those that shall be there.",
+    )

@@ -1,0 +1,78 @@
+"""Rows of one key in several places, as inserts bring them about: a change of one of them reaches it alone, or is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.errors import CommitError
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+
+SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("v", pa.string())])
+KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+ORDERS = pytest.mark.parametrize("order", [(), ("n",)], ids=["unordered", "ordered"])
+FIRST, SECOND, OTHER = (1, 1, "a"), (1, 2, "b"), (2, 5, "c")
+
+
+def batch(*rows: tuple[int, int, str]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+
+
+def made(path: Path, kind: str, order: tuple[str, ...], *inserts: pa.Table, **more: Any) -> hudimeta.Table:
+    hudimeta.Table.create(path, SCHEMA, key="id", ordering=list(order), type=kind, **more)
+    table = hudimeta.Table(path, options={"hoodie.combine.before.insert": "false", "hoodie.parquet.small.file.limit": "0"})
+    for rows in inserts:
+        table.bulk_insert(rows)
+    return table
+
+
+def rows(table: hudimeta.Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.scan(columns=SCHEMA.names).to_table().to_pylist())
+
+
+@KINDS
+@ORDERS
+@pytest.mark.parametrize("indexes", [[], ["record_index"]], ids=["simple", "record_index"])
+def test_of_rows_in_two_file_groups_each_is_changed_alone(
+    tmp_path: Path, kind: str, order: tuple[str, ...], indexes: list[str]
+) -> None:
+    table = made(tmp_path / "t", kind, order, batch(FIRST, OTHER), batch(SECOND), indexes=indexes)
+    assert table.update({"v": "'new'"}, where="v = 'b'").updated == 1
+    assert rows(table) == [FIRST, (1, 2, "new"), OTHER]
+    assert table.update({"v": "concat(v, '!')"}).updated == 3
+    assert rows(table) == [(1, 1, "a!"), (1, 2, "new!"), (2, 5, "c!")]
+    source = pa.table({"id": [1], "n": [3]}, pa.schema([("id", pa.int64()), ("n", pa.int64())]))
+    matched = "target.id = source.id and target.v = 'a!'"
+    table.merge(source, on=matched).when_matched_update({"n": "source.n"}).execute()
+    assert rows(table) == [(1, 2, "new!"), (1, 3, "a!"), (2, 5, "c!")]
+    assert table.delete(where="v = 'a!'").deleted == 1
+    assert rows(table) == [(1, 2, "new!"), (2, 5, "c!")]
+
+
+@KINDS
+@ORDERS
+@pytest.mark.parametrize("indexes", [[], ["record_index"]], ids=["simple", "record_index"])
+def test_of_rows_in_one_file_group_all_are_changed_or_none(
+    tmp_path: Path, kind: str, order: tuple[str, ...], indexes: list[str]
+) -> None:
+    table = made(tmp_path / "t", kind, order, batch(FIRST, SECOND, OTHER), indexes=indexes)
+    for act in (
+        lambda: table.update({"v": "'new'"}, where="v = 'a'"),
+        lambda: table.update({"v": "'new'"}, where="v = 'b'"),
+        lambda: table.delete(where="v = 'b'"),
+    ):
+        with pytest.raises(CommitError, match="a file group holds several rows of key '1'"):
+            act()
+    assert rows(table) == [FIRST, SECOND, OTHER]
+    report = table.update({"v": "concat(v, '!')", "n": "n + 10"}, where="id = 1")
+    assert (report.inserted, report.updated, report.deleted) == (0, 2, 0)
+    assert rows(table) == [(1, 11, "a!"), (1, 12, "b!"), OTHER]
+    check_all(open_storage(str(tmp_path / "t")))
+    assert table.delete(where="id = 1").deleted == 2
+    assert table.update({"v": "'new'"}, where="id = 2").updated == 1
+    assert rows(table) == [(2, 5, "new")]
