@@ -290,7 +290,7 @@ def _check_inside(column: SchemaColumn, rest: str, what: str, path: str) -> None
 
 def _retyped(column: SchemaColumn, kind: pa.DataType) -> SchemaColumn:
     wider = normalise_type(kind, column.name)
-    if column.children or fit(column.type, wider) not in (Fit.SAME, Fit.PROMOTED):
+    if column.children or fit(column.type, wider) is Fit.NO:
         change = f"from {column.type} to {wider}"
         raise UnsupportedEvolution(column.name, change, "Add a column of the new type and fill it with an update.")
     return _rebuilt(replace(column, type=wider))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -208,7 +209,7 @@ def _leaf_kind(kind: pa.DataType, path: str) -> pa.DataType:
 
 
 def _alter(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """The casts of an ALTER: floats round half up to the scale, text that is no date or number becomes null, as in Spark."""
+    """The casts of an ALTER: floats round half up; what is no date or number, or too large, becomes null, as in Spark."""
     import pyarrow.compute as pc
 
     if pa.types.is_date(target):
@@ -220,8 +221,12 @@ def _alter(values: pa.Array, target: pa.DataType) -> pa.Array:
         fits = pc.match_substring_regex(values, r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$")
         values = pc.utf8_trim_whitespace(pc.if_else(fits, values, None))
     wide = pa.decimal256(76, 38)
-    numbers = pc.cast(java_text(values), wide)
-    return pc.cast(pc.round(numbers, ndigits=target.scale, round_mode="half_towards_infinity"), target)
+    texts = java_text(values)
+    size = pc.abs(pc.cast(texts, pa.float64()))
+    texts = pc.if_else(pc.less(size, 1e37), texts, None)  # neither infinite nor NaN, nor beyond all decimals
+    numbers = pc.round(pc.cast(texts, wide), ndigits=target.scale, round_mode="half_towards_infinity")
+    most = pa.scalar(Decimal(10) ** (target.precision - target.scale), wide)
+    return pc.cast(pc.if_else(pc.less(pc.abs(numbers), most), numbers, None), target)
 
 
 def cast_advice(source: pa.DataType, target: pa.DataType) -> str:

@@ -13,7 +13,8 @@ from hudimeta.errors import ValidationFailed
 from hudimeta.formats.parquet import read_footer
 from hudimeta.metadata import answers, column_stats, partition_stats
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.schema import avro_to_arrow, conform, with_meta_columns
+from hudimeta.schema import avro_to_arrow, conform, normalise_type, with_meta_columns
+from hudimeta.schema.promotion import Fit, fit
 from hudimeta.snapshot.column_history import column_history
 from hudimeta.storage import join
 from hudimeta.table.file_names import parse_base_file
@@ -79,11 +80,12 @@ def statistics_enclose_every_value(table: Inspection) -> None:
     stored = {path: _judged(table, path).rows for path in _base_files(table)}
     history = column_history(table.storage, table.timeline)
     named = {path: _with_names_of_today(part, history, path) for path, part in stored.items()}
-    rows = {path: conform(part, schema) for path, part in named.items()}
+    rows = {path: conform(part, schema, altered=True) for path, part in named.items()}
     held = {path.rpartition("/")[2]: part.schema for path, part in stored.items()}
     wrong = _file_statistics(metadata, types, rows, held)
     if partition_stats.PARTITION in metadata.ready:
-        wrong += _partition_statistics(metadata, types, rows)
+        retyped = {column for column in types if any(_is_retyped(part, column, types) for part in held.values())}
+        wrong += _partition_statistics(metadata, {c: kind for c, kind in types.items() if c not in retyped}, rows)
     _refuse("statistics", wrong)
 
 
@@ -100,11 +102,19 @@ def _file_statistics(
     for column, stats in answers.column_stats(metadata, types).items():
         stated = {row["file_name"]: row for row in stats.to_pylist()}
         for name, part in by_name.items():
+            if _is_retyped(held[name], column, types):
+                continue  # bounds of the values as they were
             if name in stated:
                 wrong += [f"{name}, {column}: {why}" for why in _breaches(_values(part, column), stated[name], exact=True)]
             elif len(part) and column_type(held[name], column) is not None:  # else it was added, or got its name, later
                 wrong.append(f"{name}, {column}: no statistics")
     return wrong
+
+
+def _is_retyped(held: pa.Schema, column: str, types: dict[str, pa.DataType]) -> bool:
+    """True where a file holds a column in a type all of whose values need not fit the one of today."""
+    kind = column_type(held, column)
+    return kind is not None and fit(normalise_type(kind, column), types[column]) is Fit.ALTERED
 
 
 def _partition_statistics(metadata: MetadataTable, types: dict[str, pa.DataType], rows: dict[str, pa.Table]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import Publication
@@ -16,11 +17,14 @@ from hudimeta.commit.published_schema import PublishedSchema
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, UnsupportedEvolution
 from hudimeta.metadata import column_stats
-from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normalise_type, with_meta_columns
+from hudimeta.metadata.indexed_columns import column_type, has_statistics
+from hudimeta.read.request import ScanRequest
+from hudimeta.read.scan import Scan
+from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, conform_array, normalise_type, with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names, renamed
+from hudimeta.schema.promotion import Fit, fit
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.column_defaults import changed_defaults, column_defaults
 from hudimeta.types import Operation, is_text
@@ -63,6 +67,7 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
     snapshot = session.snapshot_now()
     _check_indexes(snapshot, change)
     _next_version(session, snapshot, change, 1)  # whatever does not fit is refused before anything is written
+    _check_values(snapshot, change)
     if ensure_metadata(session):
         snapshot = session.snapshot_now()
     # Former names mean no column any more and cannot come back: whoever dies in between leaves nothing that counts.
@@ -117,6 +122,28 @@ def _next_version(session: WriteSession, snapshot: Snapshot, change: Alteration,
     return SchemaHistory((*history.versions, new))
 
 
+def _check_values(snapshot: Snapshot, change: Alteration) -> None:
+    """Values of columns that get a type which need not hold them all.
+
+    Raises:
+        UnsupportedEvolution: It does not hold one that is there, and readers would find nothing in its place.
+    """
+    for path, kind in change.retype.items():
+        before, after = column_type(snapshot.file_schema, path), normalise_type(kind, path)
+        if before is None or fit(before, after) is not Fit.ALTERED:
+            continue
+        column, *inside = path.split(".")
+        for batch in Scan(snapshot.for_reading(), ScanRequest(None, [column])).to_batches():
+            values = batch.column(column)
+            for name in inside:
+                values = pc.struct_field(values, name)
+            shown = conform_array(values, pa.field(path, after), path, altered=True)
+            lost = values.filter(pc.and_(values.is_valid(), shown.is_null()))
+            if len(lost):
+                said = f"from {before} to {after}, which does not hold {lost[0].as_py()!r}"
+                raise UnsupportedEvolution(path, said, "Update such rows first, or add a column of the new type and fill it.")
+
+
 def _check_indexes(snapshot: Snapshot, change: Alteration) -> None:
     """Indexes name their columns: those of a column that goes, or that holds another type, would tell of another one."""
     touched = {path.partition(".")[0] for path in (*change.drop, *change.rename, *change.retype)}
@@ -125,3 +152,7 @@ def _check_indexes(snapshot: Snapshot, change: Alteration) -> None:
         both = touched & {field.partition(".")[0] for field in definition.source_fields}
         if both and name != column_stats.PARTITION:
             raise ConfigError("alter", sorted(both)[0], f"a column without the index {name}", f"Drop the index {name} first.")
+        for path, kind in change.retype.items() if name == column_stats.PARTITION else ():
+            if path in definition.source_fields and not has_statistics(normalise_type(kind, path), definition.version or "V1"):
+                hint = "Take another type, or drop the indexes partition_stats and column_stats first."
+                raise ConfigError("alter", f"{path} {kind}", "a type that the table's column statistics hold", hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark_hudimeta
 import pytest
 
 import hudimeta
@@ -95,3 +96,31 @@ def test_columns_are_declared_anew(attached: SparkSession, t: str) -> None:
     assert "only CREATE TABLE" in refusal(lambda: attached.sql(f"alter table {t} alter column n set not null"))
     assert "SCHEMA_EVOLUTION" in refusal(lambda: attached.sql(f"alter table {t} change column n n int"))
     assert attached.table(t).columns == ["id", "s", "n"]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_texts_become_dates_and_numbers_become_decimals(attached: SparkSession, t: str, kind: str) -> None:
+    columns = "(id int, day string, n int, x double, s string)"
+    attached.sql(f"create table {t} {columns} using hudimeta tblproperties (primaryKey = 'id', type = '{kind}')")
+    attached.sql(f"insert into {t} values (1, '2026-01-31', 5, 2.5, '12.345'), (2, null, null, null, 'junk')")
+    attached.sql(f"update {t} set n = 6 where id = 1")
+    assert "'junk'" in refusal(lambda: attached.sql(f"alter table {t} alter column s type decimal(10, 2)"))
+    attached.sql(f"update {t} set s = null where id = 2")
+    for column, type in (("day", "date"), ("n", "decimal(14, 2)"), ("x", "decimal(14, 1)"), ("s", "decimal(10, 2)")):
+        attached.sql(f"alter table {t} alter column {column} type {type}")
+    attached.sql(f"insert into {t} values (3, date '2026-03-01', 7.25, 1.5, 3)")
+    assert attached.table(t).dtypes[1:] == [
+        ("day", "date"),
+        ("n", "decimal(14,2)"),
+        ("x", "decimal(14,1)"),
+        ("s", "decimal(10,2)"),
+    ]
+    shown = [(1, "2026-01-31", "6.00", "2.5", "12.35"), (3, "2026-03-01", "7.25", "1.5", "3.00")]
+    texts = "id, string(day), string(n), string(x), string(s)"
+    assert rows(attached, f"{t} where id <> 2", texts) == shown
+    for where in ("day >= date '2026-01-31'", "n between 6 and 7.25", "x > 1", "s < 20 and s > 2"):
+        assert rows(attached, f"{t} where {where}", texts) == shown, where
+    pyspark_hudimeta.detach(attached)
+    assert rows(attached, f"{t} where id <> 2", texts) == shown
+    pyspark_hudimeta.attach(attached)
+    check_all(open_storage(folder_of(attached, t)))

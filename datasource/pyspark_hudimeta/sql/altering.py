@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta.config import HudiWarning
@@ -58,14 +59,29 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str = 
         table.alter(**changes)
     elif statement.drop:
         return session.nothing()
-    with let_spark_alter(session, entry):
-        session.plain(text)
-    if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
+    if not _alter_entry(session, entry, text) or session.entry(entry.name) is None:
         session.plain(f"DROP TABLE {entry.name.sql}")
-        enter(session.plain, entry.name, replace(entry, declared=StructType()), entry.options)
+        there = table.schema.names
+        declared = StructType([column for column in entry.declared if column.name in there])
+        enter(session.plain, entry.name, replace(entry, declared=declared), entry.options)
     else:
         keep_comment(session.plain, entry)
     return session.nothing()
+
+
+def _alter_entry(session: SqlSession, entry: Entry, text: str) -> bool:
+    """Let Spark change the entry; False where it does not know such a change of a type, and it must be entered anew.
+
+    So it must where the column was dropped that carried the table's place.
+    """
+    try:
+        with let_spark_alter(session, entry):
+            session.plain(text)
+    except AnalysisException as error:
+        if "NOT_SUPPORTED_CHANGE_COLUMN" not in str(error):
+            raise
+        return False
+    return True
 
 
 def add_columns(session: SqlSession, entry: Entry, columns: Iterable[StructField]) -> Entry:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from hudimeta.metadata import MetadataTable, column_stats
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type, with_added_columns
+from hudimeta.schema.promotion import Fit, fit
 
 __all__ = ["reordered", "statistics_after"]
 
@@ -31,7 +32,8 @@ def statistics_after(
 
 
 def reordered(definition: IndexDefinition | None, before: pa.Schema | None, after: pa.Schema) -> frozenset[str]:
-    """Columns that become texts with a write: bounds of the numbers that they were say nothing of the order of texts.
+    """Columns whose bounds say nothing of the values that they have after a write: numbers or dates that become texts, texts
+    that become dates or numbers, and numbers that become decimals, whose bounds are stored otherwise.
 
     Args:
         definition: Of column statistics; None where the table keeps none.
@@ -41,4 +43,5 @@ def reordered(definition: IndexDefinition | None, before: pa.Schema | None, afte
     if definition is None or before is None:
         return frozenset()
     types = {c: (column_type(before, c), column_type(after, c)) for c in definition.source_fields}
-    return frozenset(c for c, (was, now) in types.items() if was and now and was != now and pa.types.is_string(now))
+    changed = ((c, was, now) for c, (was, now) in types.items() if was and now and was != now)
+    return frozenset(c for c, was, now in changed if pa.types.is_string(now) or fit(was, now) is Fit.ALTERED)
