@@ -11,6 +11,7 @@ from hudimeta.sql.asking import Ask, TableQuestion
 from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
+from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
@@ -97,6 +98,7 @@ __all__ = [
     "Execute",
     "Explain",
     "Insert",
+    "InsertEach",
     "MergeStatement",
     "MergeAction",
     "MergeClause",

@@ -1,13 +1,29 @@
-"""INSERT INTO and INSERT OVERWRITE, also after a WITH."""
+"""INSERT INTO and INSERT OVERWRITE, also after a WITH, and after a FROM that several of them share."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 from hudimeta.sql.cursor import Cursor
 from hudimeta.sql.statement import Insert, PartitionValues, TableName
 
-__all__ = ["insert", "partition_values"]
+__all__ = ["InsertEach", "insert", "insert_from", "partition_values"]
 
-_QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
+_AFTER_FROM = ("SELECT", "MAP", "REDUCE")
+_QUERY = (*_AFTER_FROM, "WITH", "VALUES", "FROM", "TABLE", "(")
+_INTO = ("INTO", "OVERWRITE")
+
+
+@dataclass(frozen=True)
+class InsertEach:
+    """FROM source INSERT … INSERT …. inserts: Each with a query of its own, in their order; two or more."""
+
+    inserts: tuple[Insert, ...]
+
+    @property
+    def name(self) -> TableName:
+        """The first table."""
+        return self.inserts[0].name
 
 
 def insert(cursor: Cursor) -> Insert:
@@ -29,6 +45,35 @@ def insert(cursor: Cursor) -> Insert:
         cursor.fail()
     query = f"{before} {cursor.rest()}".strip()
     return Insert(name, query, overwrite, columns, by_name, partition, where)
+
+
+def insert_from(cursor: Cursor) -> Insert | InsertEach:
+    """[WITH …] FROM source INSERT … SELECT … [INSERT … SELECT …]: each SELECT reads the source."""
+    before = cursor.queries()
+    source = _up_to_insert(cursor)
+    found = []
+    while not cursor.done:
+        begin = cursor.at
+        cursor.expect("INSERT")
+        _up_to_insert(cursor)
+        one = insert(Cursor(cursor.text, cursor.words[begin : cursor.at]))
+        if not one.query.upper().startswith(_AFTER_FROM):
+            cursor.fail()
+        found.append(replace(one, query=f"{before} {source} {one.query}".strip()))
+    if not found:
+        cursor.fail()
+    return found[0] if len(found) == 1 else InsertEach(tuple(found))
+
+
+def _up_to_insert(cursor: Cursor) -> str:
+    """The text before the next INSERT INTO or OVERWRITE outside of parentheses, or before the end."""
+    begin = cursor.at
+    while not cursor.done:
+        cursor.until("INSERT")
+        if cursor.done or cursor.peek(1) in _INTO:
+            break
+        cursor.next()  # a column or an alias of this name
+    return cursor.between(begin, cursor.at)
 
 
 def _columns(inside: Cursor) -> tuple[str, ...]:

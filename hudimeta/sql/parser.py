@@ -10,7 +10,7 @@ from hudimeta.sql import asking, changes, definition, indexes, upkeep
 from hudimeta.sql.asking import Ask
 from hudimeta.sql.calling import CallProcedure, call_procedure
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
-from hudimeta.sql.insertion import insert
+from hudimeta.sql.insertion import InsertEach, insert, insert_from
 from hudimeta.sql.script import Script
 from hudimeta.sql.script_reader import script
 from hudimeta.sql.statement import (
@@ -44,6 +44,7 @@ Statement: TypeAlias = (
     CreateTable
     | CreateLike
     | Insert
+    | InsertEach
     | Update
     | Delete
     | MergeStatement
@@ -67,6 +68,7 @@ Statement: TypeAlias = (
     | Script
 )
 
+_Rows: TypeAlias = Insert | InsertEach | Update | Delete | MergeStatement
 _OWN = ("hoodie", "hudimeta")
 
 
@@ -78,7 +80,7 @@ def _drop(cursor: Cursor) -> DropTable | DropIndex:
     return indexes.drop_index(cursor) if cursor.peek(1) == "INDEX" else definition.drop_table(cursor)
 
 
-def _after_queries(cursor: Cursor) -> Insert | Update | Delete | MergeStatement:
+def _after_queries(cursor: Cursor) -> _Rows:
     """What stands after a WITH clause, which each of them reads itself."""
     ahead = Cursor(cursor.text, cursor.words)
     ahead.queries()
@@ -86,11 +88,12 @@ def _after_queries(cursor: Cursor) -> Insert | Update | Delete | MergeStatement:
     return read(cursor) if read is not None else cursor.fail()
 
 
-_WITH_QUERIES: dict[str, Callable[[Cursor], Insert | Update | Delete | MergeStatement]] = {
+_WITH_QUERIES: dict[str, Callable[[Cursor], _Rows]] = {
     "INSERT": insert,
     "UPDATE": changes.update,
     "DELETE": changes.delete,
     "MERGE": changes.merge,
+    "FROM": insert_from,
 }
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
@@ -103,6 +106,7 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "REPAIR": definition.repair_table,
     "SET": definition.set_option,
     "INSERT": insert,
+    "FROM": insert_from,
     "WITH": _after_queries,
     "UPDATE": changes.update,
     "DELETE": changes.delete,
@@ -147,8 +151,9 @@ def may_write(text: str) -> str:
     """
     found = FIRST_WORD.match(text)
     word = found.group(1).upper() if found else ""
-    if word == "WITH":
-        return word if any(verb in text.upper() for verb in _WITH_QUERIES) else ""
+    if word in ("WITH", "FROM"):
+        verbs = _WITH_QUERIES.keys() - {"FROM"} if word == "WITH" else ("INSERT",)
+        return word if any(verb in text.upper() for verb in verbs) else ""
     if word in ("CREATE", "REPLACE") and "hudimeta" not in text.lower():
         return word if _ABOUT_OTHERS.search(text) else ""
     if word == "SET":

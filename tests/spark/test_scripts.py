@@ -164,3 +164,21 @@ def test_scripts_about_other_tables_are_sparks_own(sql: Sql, spark: SparkSession
     assert found(sql(text)) == found(spark.sql(text)) == [(3,)]
     with pytest.raises(Exception, match="INVALID_LABEL_USAGE"):
         sql("begin leave nowhere; end")
+
+
+def test_execute_immediate_evaluates_its_expression_once(sql: Sql, table: Path, spark: SparkSession) -> None:
+    """Also of a statement that is Spark's; a UDF counts."""
+    times = spark.sparkContext.accumulator(0)
+
+    def said(text: str) -> str:
+        times.add(1)
+        return text
+
+    spark.udf.register("said", said)
+    sql("declare or replace variable told int")
+    for number, statement in enumerate(("select 1 + ?", "select count(*) from scripted where id <= ?"), 1):
+        assert found(sql(f"execute immediate said('{statement}') using 2")) == [(3,)]
+        assert times.value == number
+    sql("execute immediate said('select :n * 2') into told using 4 as n")
+    assert found(sql("select told")) == [(8,)]
+    assert times.value == 3

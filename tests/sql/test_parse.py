@@ -20,6 +20,7 @@ from hudimeta.sql import (
     DropTable,
     Explain,
     Insert,
+    InsertEach,
     MergeAction,
     MergeClause,
     MergeRows,
@@ -364,3 +365,15 @@ def test_options_with_two_values_are_odd() -> None:
     made = parse("create table t (id int) using hudimeta options (type 'mor') tblproperties (type = 'cow')")
     assert isinstance(made, CreateTable)
     assert made.odd == "type with two values in CREATE TABLE"
+
+
+def test_inserts_share_what_stands_after_from() -> None:
+    alone = Insert(name("t"), "FROM a SELECT x, y WHERE x > 1", columns=("x", "y"))
+    assert parse("FROM a INSERT INTO t (x, y) SELECT x, y WHERE x > 1") == alone
+    shared = "WITH q AS (SELECT 'insert into') FROM q JOIN (SELECT 1) i"
+    text = f"{shared} INSERT INTO t SELECT 1 INSERT OVERWRITE u BY NAME SELECT 2"
+    second = Insert(name("u"), f"{shared} SELECT 2", overwrite=True, by_name=True)
+    assert parse(text) == InsertEach((Insert(name("t"), f"{shared} SELECT 1"), second))
+    assert target_of(text) == name("t")
+    for other in ("FROM a SELECT x", "FROM a INSERT INTO t VALUES (1)", "FROM a INSERT INTO t", "FROM a |> WHERE insert > 1"):
+        assert parse(other) is None

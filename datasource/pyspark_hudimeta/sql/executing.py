@@ -10,13 +10,14 @@ from pyspark.errors import PySparkException
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import Execute, quoted
 from pyspark_hudimeta.sql.explanation import reads_rows
+from pyspark_hudimeta.sql.registering import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from pyspark_hudimeta.sql.session import SqlSession
 
-__all__ = ["execute", "text_of"]
+__all__ = ["execute", "execute_in_spark", "text_of"]
 
 _NUMBER = count()
 
@@ -52,6 +53,23 @@ def execute(session: SqlSession, statement: Execute, text: str) -> DataFrame:
     named = any(name for name, _ in statement.given)
     found = session.own(text, dict(zip(names, values, strict=True)) if named else values or None)
     return _kept(session, statement, found) if statement.into else found
+
+
+def execute_in_spark(session: SqlSession, statement: Execute, text: str) -> DataFrame:
+    """Let Spark run a statement that is none of ours: as the text that it is, so that its expression is evaluated once.
+
+    Args:
+        session: The session's SQL.
+        statement: EXECUTE IMMEDIATE.
+        text: See `text_of`.
+
+    Raises:
+        PySparkException: What Spark says of it.
+    """
+    into = ", ".join(one.sql for one in statement.into)
+    given = ", ".join(f"{value} AS {quoted(name)}" if name else value for name, value in statement.given)
+    words = ["EXECUTE IMMEDIATE", literal(text), *(["INTO", into] if into else []), *(["USING", given] if given else [])]
+    return session.plain(" ".join(words), session.parameters, **session.frames)
 
 
 def _kept(session: SqlSession, statement: Execute, row: DataFrame) -> DataFrame:

@@ -27,6 +27,7 @@ from hudimeta.sql import (
     Execute,
     Explain,
     Insert,
+    InsertEach,
     MergeStatement,
     Optimize,
     Partitions,
@@ -51,11 +52,12 @@ from pyspark_hudimeta.sql.calling import call
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
-from pyspark_hudimeta.sql.executing import execute, text_of
+from pyspark_hudimeta.sql.executing import execute, execute_in_spark, text_of
 from pyspark_hudimeta.sql.explanation import explain, explain_call, explain_query, reads_rows
 from pyspark_hudimeta.sql.identifiers import with_names
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
+from pyspark_hudimeta.sql.inserts import explain_each, has_ours, insert_each
 from pyspark_hudimeta.sql.partitions import change_partitions
 from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
 from pyspark_hudimeta.sql.scripting import run_script
@@ -140,6 +142,9 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
         return _explained(session, explaining) if isinstance(explaining, Explain) else None
     if word == "SHOW" and lists_tables(text):
         return listed_tables(session, text)
+    several = parse(written) if word in ("FROM", "WITH") else None
+    if isinstance(several, InsertEach):
+        return insert_each(session, several)
     found = _about(session, written)
     if found is None:
         _refuse_missing(session, written)
@@ -160,7 +165,11 @@ def _refuse_missing(session: SqlSession, text: str) -> None:
 def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
     """Run what EXECUTE IMMEDIATE names; None where that is Spark's."""
     text = text_of(session, statement)
-    return execute(session, statement, text) if text is not None and _is_ours(session, text) else None
+    if text is None:
+        return None
+    if _is_ours(session, text):
+        return execute(session, statement, text)
+    return None if statement.literal is not None else execute_in_spark(session, statement, text)
 
 
 def _scripted(session: SqlSession, script: Script) -> DataFrame | None:
@@ -175,7 +184,7 @@ def _has_ours(session: SqlSession, script: Script) -> bool:
 def _is_ours(session: SqlSession, text: str) -> bool:
     """True of a statement that does not go to Spark as it is, and of one whose text only its run makes."""
     word = may_write(text)
-    statement = parse(text) if word in ("EXECUTE", "EXPLAIN", "BEGIN") else None
+    statement = parse(text) if word in ("EXECUTE", "EXPLAIN", "BEGIN", "FROM", "WITH") else None
     match statement:
         case Execute():
             return statement.literal is None or _is_ours(session, statement.literal)
@@ -183,6 +192,8 @@ def _is_ours(session: SqlSession, text: str) -> bool:
             return _is_ours(session, statement.text)
         case Script():
             return _has_ours(session, statement)
+        case InsertEach():
+            return has_ours(session, statement)
     return word in ("CREATE", "REPLACE", "CALL") or may_exchange(text) or _about(session, text) is not None
 
 
@@ -195,12 +206,14 @@ def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
 
 
 def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
+    explained = parse(statement.text)
+    if isinstance(explained, InsertEach):
+        return explain_each(session, explained, statement.mode)
     found = _about(session, statement.text)
     if found is not None:
         return explain(session, *found, statement.mode)
-    called = parse(statement.text)
-    if isinstance(called, CallProcedure):
-        return explain_call(session, called)
+    if isinstance(explained, CallProcedure):
+        return explain_call(session, explained)
     explain_change_of_view(session, statement)
     return explain_query(session, statement) if reads_rows(statement.text) else None
 
