@@ -111,8 +111,6 @@ _WRITING = (
     NotDone("hoodie.write.schema", (), _SCHEMA),
     NotDone("hoodie.bulkinsert.schema.ddl", (), _SCHEMA),
     NotDone("hoodie.internal.schema", (), _SCHEMA),
-    NotDone("hoodie.sql.insert.mode", (), "Set hoodie.spark.sql.insert.into.operation to insert or upsert."),
-    NotDone("hoodie.sql.bulk.insert.enable", _OFF, "Set hoodie.spark.sql.insert.into.operation=bulk_insert."),
     NotDone("hoodie.bulkinsert.overwrite.operation.type", (), "Set hoodie.datasource.write.operation."),
     NotDone(
         "hoodie.bulkinsert.user.defined.partitioner.class",

@@ -12,6 +12,7 @@ from hudimeta.config.passed_over import pass_over
 from hudimeta.config.read_options import *  # noqa: F403
 from hudimeta.config.registry import OPTIONS
 from hudimeta.config.service_options import *  # noqa: F403
+from hudimeta.config.sql_options import *  # noqa: F403
 from hudimeta.config.stream_options import *  # noqa: F403
 from hudimeta.types import MergeMode, TableType
 
@@ -213,12 +214,6 @@ OVERWRITTEN_PARTITIONS = OPTIONS.listing(
     "hoodie.static.overwrite.partition.paths",
     "Partitions that an insert_overwrite replaces, also where it brings no row for them; those of the rows when not set.",
 )
-OVERWRITE_MODE = OPTIONS.choice(
-    "hoodie.datasource.overwrite.mode",
-    "STATIC",
-    ["STATIC", "DYNAMIC"],
-    "Overwrite the whole table, or only the partitions written to.",
-)
 SCHEMA_WIDEN = OPTIONS.choice(
     "hudimeta.schema.widen",
     "safe",
@@ -318,12 +313,6 @@ PARTIAL_UPDATES = OPTIONS.flag(
     "hoodie.spark.sql.merge.into.partial.updates",
     False,
     "Updates of merge-on-read tables, and merges without inserts, log only the columns that they set (Hudi's default: true).",
-)
-SQL_INSERT_OPERATION = OPTIONS.choice(
-    "hoodie.spark.sql.insert.into.operation",
-    None,
-    ["insert", "bulk_insert", "upsert"],
-    "What INSERT INTO does in an attached session; by default upsert in tables with ordering columns, else insert.",
 )
 BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
 BLOOM_TYPE = OPTIONS.choice(

@@ -15,7 +15,7 @@ from pyspark_hudimeta import last_commit
 from pyspark_hudimeta.routed.executors import SparkExecutors
 
 import hudimeta
-from tests.spark.tables import check, create, refusal
+from tests.spark.tables import check, create, instants, refusal
 from tests.spark.tables import rows as made
 
 if TYPE_CHECKING:
@@ -217,6 +217,25 @@ def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(atta
     says = refusal(lambda: attached.sql(f"merge into {plain} t using {twice} s on t.id = s.id when matched then update set *"))
     assert "more than one row of the source" in says
     assert shown(attached, plain, "id = 1") == [(1, 1, 1.0)]
+
+
+def test_constants_are_refused_before_anything_is_begun(attached: SparkSession, table: Make, tmp_path: Path) -> None:
+    t = table()
+    before = instants(tmp_path / t)
+    for statement, error in (
+        ("update {} set x = 'abc' where id = 99", "CAST_INVALID_INPUT"),
+        ("update {} set ts = 30000000000000000000 where id = 99", "CAST_OVERFLOW"),
+        ("update {} set ts = cast('abc' as bigint) where id = 99", "CAST_INVALID_INPUT"),
+        ("merge into {} t using (select 99L i) s on t.id = s.i when matched then update set x = 'abc'", "CAST_INVALID_INPUT"),
+        ("insert into {} values (10, 30000000000000000000, 1, 'p')", "CAST_OVERFLOW"),
+        ("insert into {} select 10, cast('abc' as bigint), 1, 'p'", "CAST_INVALID_INPUT"),
+    ):
+        with pytest.raises(Exception, match=error) as caught:
+            attached.sql(statement.format(t))
+        assert "stage failure" not in str(caught.value), statement
+    assert instants(tmp_path / t) == before
+    attached.sql(f"update {t} set x = '2.5', ts = ts + 1 where id = 3")
+    assert shown(attached, t, "id = 3") == [(3, 2, 2.5)]
 
 
 @pytest.mark.rotation(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -149,3 +150,52 @@ def test_overwriting_the_table_and_its_partitions(attached: SparkSession, name: 
     attached.sql(f"insert overwrite {t} partition (month) select 7, 1.0, 1, 'c'")
     assert rows(attached, t, "id, month") == [(7, "c")]
     check(Path(table_of(attached, t).path))
+
+
+def test_inserts_after_one_from(attached: SparkSession, name: Name) -> None:
+    a, b, c = name(), name(), name()
+    columns = "(id int, v double) using hudimeta tblproperties"
+    for t in (a, b):
+        attached.sql(f"create table {t} {columns} (primaryKey = 'id')")
+    attached.sql(f"create table {c} {columns} (primaryKey = 'id', orderingFields = 'v')")
+    attached.sql(f"insert into {a} values (1, 1.0), (2, 2.0)")
+    one = f"from {a} insert into {b} (v, id) select v, id where id > :least"
+    assert attached.sql(one, {"least": 1}).collect() == [(1, 1)]
+    two = f"with s as (select * from {a}) from s insert into {a} select id + 10, v insert into {c} select id, v * 2"
+    assert attached.sql(two).collect() == [(2, 2), (2, 2)]
+    more = f"from {a} insert into {a} select id + 100, v where id = 1 insert overwrite {b} by name select v, id"
+    assert attached.sql(more).collect() == [(1, 1), (4, 4)], "both read what was there before the first"
+    assert rows(attached, b, "id") == [(1,), (11,), (12,), (2,)]
+    assert rows(attached, c, "id, v") == [(1, 2.0), (2, 4.0)]
+    first = f"from {a} insert into {a} select id, v"
+    assert len(attached.sql(f"explain {first} insert into {b} select id, v").collect()) == 2
+    attached.sql("create table of_spark (id int, v double) using parquet")
+    try:
+        for second, said in (
+            ("nothing_of_this_name select id, v", "TABLE_OR_VIEW_NOT_FOUND"),
+            (f"{b} select id", "not enough data columns"),
+            (f"{b} select nope, v", "UNRESOLVED_COLUMN"),
+            ("of_spark select id, v", "`of_spark`, which is no hudimeta table"),
+        ):
+            with pytest.raises(Exception, match=said):
+                attached.sql(f"{first} insert into {second}")
+    finally:
+        attached.sql("drop table of_spark")
+    assert rows(attached, a, "id") == [(1,), (101,), (11,), (12,), (2,)]
+
+
+def test_hudis_older_options_of_inserts(attached: SparkSession, name: Name, conf: Callable[[str, str], None]) -> None:
+    t = name()
+    attached.sql(f"create table {t} (id int, n int) using hudimeta tblproperties (primaryKey = 'id', orderingFields = 'n')")
+    attached.sql(f"insert into {t} values (1, 5)")
+    conf("hoodie.sql.insert.mode", "non-strict")
+    attached.sql(f"insert into {t} values (1, 4), (2, 4), (2, 6)")
+    assert rows(attached, t) == [(1, 4), (1, 5), (2, 6)], "as Apache Hudi 1.0.2"
+    conf("hoodie.sql.bulk.insert.enable", "true")
+    attached.sql(f"insert into {t} values (3, 1), (3, 2)")
+    assert rows(attached, f"{t} where id = 3") == [(3, 2)]
+    conf("hoodie.sql.insert.mode", "strict")
+    assert "hoodie.sql.insert.mode" in refusal(partial(attached.sql, f"insert into {t} values (4, 1)"))
+    conf("hoodie.sql.insert.mode", "upsert")
+    attached.sql(f"insert into {t} values (3, 1), (3, 3)")
+    assert rows(attached, f"{t} where id = 3") == [(3, 3)]

@@ -32,6 +32,7 @@ from pyspark_hudimeta.routed.assignment import assigned
 from pyspark_hudimeta.routed.write import compute_frame
 from pyspark_hudimeta.sql.assignments import Path, set_path, whole_columns
 from pyspark_hudimeta.sql.column_defaults import defaults_of
+from pyspark_hudimeta.sql.constants import check_constants
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
@@ -135,6 +136,14 @@ class Change:
                 found[column] = f"({self.unchanged(column, found[column])})"
         return found
 
+    def check_constants(self, values: Mapping[str, str]) -> None:
+        """Raise at once what is wrong with values that name nothing of the table; see `check_constants`."""
+
+        def assign(column: str, one: DataFrame) -> DataFrame:
+            return self._as_assigned(StructType([self.entry.columns[column]]), one)
+
+        check_constants(self.session, values, assign)
+
     def unchanged(self, column: str, value: str) -> str:
         """A value that must be what the column has already, in SQL."""
         own = self.own(column)
@@ -157,9 +166,12 @@ class Change:
             schema: Of the changes.
         """
         kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
+        return self._as_assigned(kinds, rows).withColumn(ACTION, lit(int(action)))
+
+    def _as_assigned(self, kinds: StructType, rows: DataFrame) -> DataFrame:
         if str(self.session.spark.conf.get(_ANSI)).lower() == "true":  # otherwise what is no number became null in silence
             rows = _read_texts(rows, kinds)
-        return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
+        return assigned(self.session.jvm, self.entry.name.sql, kinds, rows)
 
 
 def _read_texts(rows: DataFrame, kinds: StructType) -> DataFrame:

@@ -174,6 +174,7 @@ def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | Mer
     if isinstance(statement, Delete):
         return _Planned(change, Operation.DELETE, partial(change.found, action=RowAction.DELETE, values={}, where=where))
     values = change.values(statement.assignments, keys_may_change=False)
+    change.check_constants(values)
     return _Planned(change, Operation.UPSERT, partial(change.found, action=RowAction.UPDATE, values=values, where=where))
 
 
@@ -196,7 +197,8 @@ class _Merging(Change):
             raise ConfigError("MERGE", self._source, "two names for the two sides", "Give the source an alias.")
         for clause in statement.clauses:
             if clause.assignments is not None:
-                self.values(clause.assignments, keys_may_change=True, inserting=clause.action is MergeAction.INSERT)
+                inserting = clause.action is MergeAction.INSERT
+                self.check_constants(self.values(clause.assignments, keys_may_change=True, inserting=inserting))
 
     def source(self) -> DataFrame:
         """The rows to merge, as they were before the table got columns of theirs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from hudimeta.sql import Insert, quoted, with_defaults
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
+from pyspark_hudimeta.sql.constants import raise_at_once
 from pyspark_hudimeta.sql.partitions import partition_path
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_rows", "explained_insert", "insert"]
 
+_OF_CONSTANTS = re.compile(r"\s*(?:values|select)\b(?!.*\bfrom\b)", re.IGNORECASE | re.DOTALL)
+"""Queries whose rows come from no table, as far as their words tell."""
 _SPARK_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -87,6 +91,8 @@ class _Insertion:
     def run(self) -> CommitReport:
         """Write the rows."""
         rows = self.rows()
+        if self._frame is None and _OF_CONSTANTS.match(self._statement.query):
+            raise_at_once(self._session, rows)
         if self._statement.where is not None:
             return replace_where(self._session, self._entry, self._statement.where, rows)
         if not self._statement.overwrite:
@@ -109,7 +115,17 @@ class _Insertion:
         said = self._options.get(keys.SQL_INSERT_OPERATION)
         if self._frame is not None and self._options.is_set(keys.OPERATION):
             said = self._options.get(keys.OPERATION)  # the option of writers
-        return said or ("upsert" if self._ordered else "insert")
+        return said or self._of_mode()
+
+    def _of_mode(self) -> str:
+        """What the options ask for that Hudi had before; they choose nothing else in Hudi 1.0.2."""
+        mode, is_bulk = self._options.get(keys.SQL_INSERT_MODE), self._options.get(keys.SQL_BULK_INSERT)
+        if is_bulk and mode == "strict" and self._table.properties.record_keys:
+            allowed = "non-strict, for bulk inserts into a table with key columns"
+            raise ConfigError(keys.SQL_INSERT_MODE.key, mode, allowed, f"Or set {keys.SQL_INSERT_OPERATION.key}.")
+        if self._ordered and mode != "non-strict":
+            return "upsert"
+        return "bulk_insert" if is_bulk else "insert"
 
     def _is_dynamic(self) -> bool:
         if self._options.is_set(keys.OVERWRITE_MODE):
