@@ -28,10 +28,11 @@ def _steps(
     execute: Callable[[str], object],
     *,
     asked: Sequence[str],
+    parameter: str = "instants",
 ) -> list[str]:
     """Schedule, execute or both; returns the instants that it was about.
 
-    Without a new plan, what is pending is executed, the oldest first; the call's limit is for those.
+    Without a new plan, what is pending is executed, the oldest first; the call's limit is for those. `parameter` names `asked`.
     """
     if op not in (_SCHEDULE, _EXECUTE, _BOTH):
         raise ConfigError("op", op, f"{_SCHEDULE}, {_EXECUTE} or {_BOTH}")
@@ -39,7 +40,7 @@ def _steps(
     if asked:
         unknown = [time for time in asked if time not in times]
         if unknown:
-            raise ConfigError("instants", ",".join(unknown), f"pending instants: {', '.join(times) or 'there are none'}")
+            raise ConfigError(parameter, ",".join(unknown), f"pending instants: {', '.join(times) or 'there are none'}")
         times = sorted(asked)
     else:
         times = list(call.first(times))
@@ -60,7 +61,8 @@ def _after(call: ProcedureCall) -> ProcedureCall:
 def _run_compaction(call: ProcedureCall) -> Rows:
     if call.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
-    asked = call.names("instants") or ([str(call["timestamp"])] if call["timestamp"] is not None else [])
+    named, timestamp = call.names("instants"), call["timestamp"]
+    asked = named or ([str(timestamp)] if timestamp is not None else [])
     op = _EXECUTE if asked else _COMPACTION_OPS.get(call["op"].strip().lower(), call["op"])
     session = call.session(call.listed_options())
     times = _steps(
@@ -70,6 +72,7 @@ def _run_compaction(call: ProcedureCall) -> Rows:
         lambda: compaction.schedule(session),
         lambda time: compaction.execute(session, time),
         asked=asked,
+        parameter="instants" if named else "timestamp",
     )
     return [row for row in compaction_rows(_after(call)) if row[0] in times]
 

@@ -53,6 +53,9 @@ def test_clustering_in_steps(tmp_path: Path) -> None:
 def test_compaction_in_steps_and_taken_back(tmp_path: Path) -> None:
     table = made(tmp_path / "t", "MERGE_ON_READ")
     table.upsert(trips(range(5), 2, "a"))
+    # With a timestamp it executes, whatever it says, as Apache Hudi does.
+    with pytest.raises(ConfigError, match=r"'timestamp' has the value '20270101000000000', allowed is pending instants"):
+        table.call("run_compaction", op="schedule", timestamp=20270101000000000)
     (planned,) = table.call("run_compaction", op="schedule")["timestamp"].to_pylist()
     with pytest.raises(UnsupportedFeature, match="delete_request_instant_file"):
         table.call("run_rollback_inflight_tableservice", pending_instant=planned)

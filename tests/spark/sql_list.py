@@ -144,6 +144,22 @@ SECTIONS: dict[str, list[Listed]] = {
         _SHOWN,
         Listed("INSERT OVERWRITE trips PARTITION (city = 'oslo') SELECT 8, 'u8', 'rider-H', 8.5", _DML),
         _SHOWN,
+        Listed("FROM trips INSERT INTO trips SELECT ts + 9, concat(uuid, '-9'), rider, fare, city WHERE uuid = 'u6'", _SPARK),
+        _SHOWN,
+        Listed("SET hoodie.sql.bulk.insert.enable = true", _DML),
+        Listed("SET hoodie.sql.insert.mode = non-strict", _DML),
+        Listed("INSERT INTO trips VALUES (2, 'u12', 'rider-L', 0.5, 'rome'), (1, 'u12', 'rider-L', 1.5, 'rome')", _DML),
+        Listed("SELECT ts, uuid, fare FROM trips WHERE city = 'rome'", _QUERIES),
+        Listed("SET hoodie.sql.insert.mode = strict", _DML),
+        Listed(
+            "INSERT INTO trips VALUES (1, 'u1', 'rider-A', 1.5, 'rome')",
+            _DML,
+            _NOT_IN_HUDI,
+            "hoodie.sql.insert.mode",
+            "a bulk insert looks for no keys",
+        ),
+        Listed("RESET hoodie.sql.insert.mode", _SPARK),
+        Listed("RESET hoodie.sql.bulk.insert.enable", _SPARK),
         Listed("INSERT INTO trips REPLACE WHERE city = 'oslo' VALUES (9, 'u9', 'rider-I', 9.5, 'oslo')", _SPARK, _NOT_IN_HUDI),
         Listed(
             "MERGE WITH SCHEMA EVOLUTION INTO trips t USING (SELECT *, 'new' AS note FROM trips) s ON t.uuid = s.uuid "
@@ -170,6 +186,12 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("UPDATE trips SET fare = array(1)", _SPARK, _NOT_IN_HUDI, "CANNOT_SAFELY_CAST", "Spark's rules of assignment"),
         Listed("UPDATE trips SET ts = '1697516137' WHERE rider = 'rider-A'", _QUERIES),
         Listed("DELETE FROM nothing WHERE id = 1", _SPARK, _NOT_IN_HUDI, "TABLE_OR_VIEW_NOT_FOUND", "there is no such table"),
+        Listed(
+            "FROM trips INSERT INTO trips (uuid, city, ts, fare) SELECT 'u10', city, ts, fare WHERE uuid = 'u7' "
+            "INSERT INTO trips (uuid, city, ts, fare) SELECT 'u11', city, ts, fare WHERE uuid = 'u7'",
+            _SPARK,
+            "takes it, and writes nothing",
+        ),
     ],
     "Schema evolution": [
         _CREATE,
@@ -197,13 +219,21 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("SELECT id, to_json(pair) FROM nested", _QUERIES, _NOT_NESTED),
         Listed("ALTER TABLE nested ALTER COLUMN pair.a TYPE BIGINT", _EVOLUTION),
         Listed("SELECT id, pair.a FROM nested", _QUERIES, _NOT_NESTED),
+        Listed(
+            "CREATE TABLE grown (id INT, day STRING, n INT, x DOUBLE) USING {format} TBLPROPERTIES (primaryKey = 'id')", _DDL
+        ),
+        Listed("INSERT INTO grown VALUES (1, '2026-01-31', 5, 2.25)", _DML),
+        Listed("ALTER TABLE grown ALTER COLUMN day TYPE DATE", _EVOLUTION),
+        Listed("ALTER TABLE grown ALTER COLUMN n TYPE DECIMAL(14, 2)", _EVOLUTION),
+        Listed("ALTER TABLE grown ALTER COLUMN x TYPE DECIMAL(14, 1)", _EVOLUTION),
+        Listed("SELECT id, day, n, x FROM grown", _QUERIES),
         Listed("ALTER TABLE trips DROP COLUMNS ext0, new_col", _EVOLUTION, newer=_NOT_IN_HUDI),
         Listed("ALTER TABLE trips CHANGE COLUMN fare fare DOUBLE COMMENT 'in euros' AFTER uuid", _SPARK),
         Listed(
             "ALTER TABLE trips ALTER COLUMN rider TYPE DATE",
             _EVOLUTION,
             refused="HUDIMETA_SCHEMA_EVOLUTION",
-            because="texts that are no dates could not be read any more: add a column and fill it by UPDATE",
+            because="texts that are no dates could not be read any more: update those first, or add a column and fill it",
         ),
         _SHOWN,
         Listed("RESET hoodie.schema.on.read.enable", _SPARK),

@@ -174,6 +174,10 @@ def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Nam
         catalog.createTable(t, source="hudimeta", schema=schema)
     assert "partitions" in refusal(lambda: catalog.recoverPartitions(t))
     catalog.analyzeTable(t)
+    partitioned = name()
+    attached.sql(f"create table {partitioned} {TRIPS} tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {partitioned} (id, month) values (1, 'a')")
+    assert [one.partition for one in catalog.listPartitions(partitioned)] == ["month=a"]
     assert f"CREATE TABLE spark_catalog.default.{t} (\n  `id` INT" in catalog.getCreateTableString(t)
     assert catalog.getTableProperties(t) == {"primaryKey": "id", "type": "mor"}
     catalog.truncateTable(t)

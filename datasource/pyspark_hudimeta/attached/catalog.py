@@ -6,7 +6,7 @@ Spark's own methods would make entries that nothing can be read by, and leave th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import catalog as of_spark
 from pyspark.sql.catalog import Catalog
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["AttachedCatalog"]
 
 _FORMAT = "hudimeta"
+_PARTITION: Any = getattr(of_spark, "TablePartition", NamedTuple("TablePartition", [("partition", str)]))
+"""What `listPartitions` gives, in sessions of Spark too that do not have it."""
 
 
 class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are not typed here
@@ -89,9 +91,7 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
     def listPartitions(self, tableName: str) -> list[Any]:  # noqa: N802, N803
         """As Spark's, of Spark 4.3."""
         found = self._rows(tableName, "SHOW PARTITIONS {}")
-        return list(
-            super().listPartitions(tableName) if found is None else [of_spark.TablePartition(partition=row[0]) for row in found]
-        )
+        return list(super().listPartitions(tableName) if found is None else [_PARTITION(partition=row[0]) for row in found])
 
     def _rows(self, name: str, statement: str) -> list[Any] | None:
         """What a statement returns about a table of ours; None for any other name."""
