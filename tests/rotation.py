@@ -1,8 +1,8 @@
 """Tests by turns: each run takes a part of the large sets and of the slow tests, and each part has its turn after so many days.
 
 Large sets are marked `rotation(PARTS)`. In runs of everything, tests that `tests/data/slow_tests.txt` lists, by measurement, go
-by turns of a week at least, marked or not. All of them are run by `make test-full`. `HUDIMETA_TURN` names a turn by its number,
-`all` takes every part.
+by turns of ten days at least, marked or not. All of them are run by `make test-full`. `HUDIMETA_TURN` names a turn by its
+number, `all` takes every part.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ALL = "all"
 SECONDS_OF_A_DAY = 86_400
 SLOW_TESTS = Path(__file__).with_name("data") / "slow_tests.txt"
 """Made by `tools/slow_tests.py`: a test on each line."""
-PARTS_OF_SLOW_TESTS = 7
-"""Each has its turn once a week."""
-PARTS_OF_INTEROP = 4
+PARTS_OF_SLOW_TESTS = 10
+"""So many days after its turn each has it again: the whole run is to stay within ten minutes of two cores."""
+PARTS_OF_INTEROP = 6
 WHOLE_RUNS = frozenset({"tests", "tests/interop"})
 """What a run of everything is asked for."""
 
@@ -64,7 +64,7 @@ def waiting(items: Sequence[pytest.Item], slow: Collection[str] | None = None) -
 
     Args:
         items: All that were found.
-        slow: In a run of everything, names of tests that go by turns of a week at least, and then those with real Apache Hudi
+        slow: In a run of everything, names of tests that go by turns of ten days at least, and then those with real Apache Hudi
             go by turns too; None in other runs, where only marked ones do.
     """
     if TURN is None:
