@@ -15,6 +15,7 @@ from hudimeta.predicate.tree import ArithmeticOp
 from hudimeta.predicate.types import (
     DOUBLE,
     LONG,
+    MAX_PRECISION,
     bounded_decimal,
     common_type,
     integer_range,
@@ -160,6 +161,8 @@ def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Data
         if a is None or b is None or (b == 0 and op in _DIVISIONS):
             return None
         value = run(a, b)
+        if value is None:
+            return None
         if not is_decimal(result):
             return int(value) if -(1 << 63) <= value < 1 << 63 else None
         value = value.quantize(step, decimal.ROUND_HALF_UP, _CONTEXT)
@@ -170,13 +173,22 @@ def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Data
         return pa.array([one(a, b) for a, b in pairs], result)
 
 
+def _remainder(a: decimal.Decimal, b: decimal.Decimal) -> decimal.Decimal | None:
+    """None where Java gives up: the whole quotient has more digits than a decimal, zeros at its end apart."""
+    quotient = abs(a // b)
+    if quotient >= _LARGEST and len(str(int(quotient)).rstrip("0")) > MAX_PRECISION:
+        return None
+    return a % b
+
+
+_LARGEST = decimal.Decimal(10) ** MAX_PRECISION
 _DIVISIONS = (ArithmeticOp.DIVIDE, ArithmeticOp.REMAINDER, ArithmeticOp.INTEGER_DIVIDE)
-_DECIMAL: dict[ArithmeticOp, Callable[[decimal.Decimal, decimal.Decimal], decimal.Decimal]] = {
+_DECIMAL: dict[ArithmeticOp, Callable[[decimal.Decimal, decimal.Decimal], decimal.Decimal | None]] = {
     ArithmeticOp.ADD: operator.add,
     ArithmeticOp.SUBTRACT: operator.sub,
     ArithmeticOp.MULTIPLY: operator.mul,
     ArithmeticOp.DIVIDE: operator.truediv,
-    ArithmeticOp.REMAINDER: operator.mod,
+    ArithmeticOp.REMAINDER: _remainder,
     ArithmeticOp.INTEGER_DIVIDE: operator.floordiv,
 }
 

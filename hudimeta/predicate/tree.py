@@ -9,7 +9,7 @@ with simpler nodes. Trees are hashable and compare by value, so an index can be 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
@@ -154,6 +154,14 @@ class Literal(Expr):
     def is_null(self) -> bool:
         """True for NULL of any type."""
         return not self.scalar.is_valid
+
+    def __reduce__(self) -> tuple[Callable[[pa.Array, pa.DataType | None], Literal], tuple[pa.Array, pa.DataType | None]]:
+        # Arrow's scalars travel as Python's values, which no day after the year 9999 is.
+        return _constant, (pa.repeat(self.scalar, 1), self.type)
+
+
+def _constant(value: pa.Array, value_type: pa.DataType | None) -> Literal:
+    return Literal(value[0], type=value_type)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -275,3 +276,25 @@ def test_odd_arguments_of_functions(where: str, expected: Any) -> None:
             answers(where, table)
     else:
         assert answers(where, table) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("da < CAST('12000-01-01' AS DATE)", [T, T, N, T]),
+        ("ts > CAST('-2000-01-01' AS TIMESTAMP)", [T, T, N, T]),
+        ("da IN (DATE'2024-01-31', CAST('12000-01-01' AS DATE))", [T, F, N, F]),
+        ("bi = X'ff' OR NULL", [N, N, N, T]),
+    ],
+)
+def test_predicates_travel_to_tasks(where: str, expected: list[Any]) -> None:
+    """Also with days for which Python has no value."""
+    bound = pickle.loads(pickle.dumps(bind(parse(where), TABLE.schema)))
+    assert evaluate(bound, TABLE).to_pylist() == expected
+
+
+def test_java_gives_up_remainders_of_quotients_with_more_digits_than_a_decimal() -> None:
+    rows = pa.table({"a": pa.array([D(7 * 10**36 + 1), D(7 * 10**36), D(5)]), "b": pa.array([D("0.0003")] * 3)})
+    rows = rows.cast(pa.schema([("a", pa.decimal128(38, 0)), ("b", pa.decimal128(7, 7))]))
+    assert answers("a % b >= 0", rows) == [N, N, T]
+    assert answers("a % (b - b + 1) = 0", rows) == [T, T, T]
