@@ -119,3 +119,23 @@ def _agree(hudi: ApacheHudi, path: Path, model: ModelTable) -> None:
     assert report.holds, report
     check_all(hudimeta.storage.open_storage(path))
     hudi.validate(path)
+
+
+def test_an_index_of_apache_hudi_takes_nothing_away_from_ours(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """It lays its own out at the instant of the newest action, which is the building of ours."""
+    path, piece = tmp_path / "t", rows(0, range(20), 1)
+    given = {key: value for key, value in OPTIONS.items() if "table.name" not in key}
+    indexes = ["column_stats", "partition_stats", "record_index"]
+    table = hudimeta.Table.create(path, piece.schema, key="id", name="t", indexes=indexes, options=given)
+    table.insert(piece)
+    table.metadata.create_index("by_tag", "secondary_index", "tag")
+    hudi.sql(f"CREATE TABLE laid_out USING hudi LOCATION '{path}'")
+    lock = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
+    hudi.sql("CREATE INDEX up ON laid_out USING column_stats(note) OPTIONS(expr='upper')", lock)
+    hudi.sql("DROP TABLE laid_out")
+    table = hudimeta.Table(path)
+    assert {"secondary_index_by_tag", "expr_index_up"} <= set(table.metadata.ready)
+    assert table.metadata.records("secondary_index_by_tag").num_rows == 20
+    report = table.metadata.validate()
+    assert report.holds, report
+    assert hudi.read(path, where="tag = 'Tag 0'").table.num_rows == 20
