@@ -133,6 +133,7 @@ class RandomTurns:
             or (step == "version" and len(kind.ordering) > 1)
             or (step == "bulk_insert" and kind.indexes == ("BUCKET",))
             or (step == "rollback" and (not self.undoable or len(self.said) < 2))
+            or (step == "rollback" and kind.version == "6" and self._hudi_cannot(step))
             or (step == "marked" and not self.kind.marker)
             or (step == "wider column" and not self._narrow())
             or (step == "delete_partition" and (not kind.place or "hoodie.populate.meta.fields" in kind.shared))
