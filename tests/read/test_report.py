@@ -111,6 +111,13 @@ def test_it_says_of_each_file_what_decided(table: hudimeta.Table) -> None:
     assert "column_stats: n &lt; 6" in page
 
 
+def test_a_file_of_a_table_without_partitions_is_named_alone(tmp_path: Path) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", pa.schema([("id", pa.string()), ("n", pa.int64())]), key="id")
+    table.insert({"id": ["a", "b"], "n": [1, 2]})
+    (file,) = (path.name for path in (tmp_path / "t").glob("*.parquet"))
+    assert f"\n  {file}: left out by column_stats: n > 5" in table.scan(where="n > 5").report.to_text(files=True)
+
+
 def test_it_says_of_each_index_why_it_was_not_used(table: hudimeta.Table) -> None:
     for options, expected in (
         ({}, {"partition_stats": "3 partitions are left, and what is known of their files decides better"}),
