@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["assemble", "cast_advice", "conform", "conform_array", "conform_column", "list_runs"]
 
 MAX_OFFSET = 2**31 - 1
+_WIDEST, _MOST_DECIMALS = 76, 38
+"""Digits of the decimal in which numbers are rounded, and how many of these are decimals."""
 
 
 def conform(table: pa.Table, target: pa.Schema, *, altered: bool = False) -> pa.Table:
@@ -220,13 +222,26 @@ def _alter(values: pa.Array, target: pa.DataType) -> pa.Array:
     if is_text(values.type):
         fits = pc.match_substring_regex(values, r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$")
         values = pc.utf8_trim_whitespace(pc.if_else(fits, values, None))
-    wide = pa.decimal256(76, 38)
+    digits = target.precision - target.scale
+    wide = pa.decimal256(_WIDEST, min(_MOST_DECIMALS, _WIDEST - digits - 2))
     texts = java_text(values)
     size = pc.abs(pc.cast(texts, pa.float64()))
-    texts = pc.if_else(pc.less(size, 1e37), texts, None)  # neither infinite nor NaN, nor beyond all decimals
-    numbers = pc.round(pc.cast(texts, wide), ndigits=target.scale, round_mode="half_towards_infinity")
-    most = pa.scalar(Decimal(10) ** (target.precision - target.scale), wide)
+    texts = pc.if_else(pc.less(size, 10.0 ** (digits + 1)), texts, None)  # neither infinite nor NaN, nor too large for `wide`
+    numbers = _rounded(texts, wide, target.scale)
+    most = pa.scalar(Decimal(10) ** digits, wide)
     return pc.cast(pc.if_else(pc.less(pc.abs(numbers), most), numbers, None), target)
+
+
+def _rounded(texts: pa.Array, wide: pa.DataType, scale: int) -> pa.Array:
+    """Texts as numbers of a wide decimal type, rounded half up to so many decimals."""
+    import pyarrow.compute as pc
+
+    try:
+        return pc.round(pc.cast(texts, wide), ndigits=scale, round_mode="half_towards_infinity")
+    except pa.ArrowInvalid:  # one has more decimals than the type
+        exact, unit = Context(prec=_WIDEST, rounding=ROUND_HALF_UP), Decimal(1).scaleb(-scale)
+        numbers = (None if text is None else Decimal(text).quantize(unit, context=exact) for text in texts.to_pylist())
+        return pa.array(numbers, wide)
 
 
 def cast_advice(source: pa.DataType, target: pa.DataType) -> str:

@@ -123,3 +123,22 @@ def test_a_value_that_was_replaced_may_be_anything(tmp_path: Path, kind: str) ->
     table.alter(retype={"day": pa.date32()})
     assert [one["day"] for one in rows(table, "day <= DATE '2026-01-02'")] == [date(2026, 1, 1), date(2026, 1, 2)]
     check_all(open_storage(str(tmp_path / "t")))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([1e-300, 0.5, None], pa.decimal128(38, 0), ["0", "1", None]),
+        (["0." + "4" * 50, "9" * 38], pa.decimal128(38, 0), ["0", "9" * 38]),
+        ([1.2345678901234567e-30], pa.decimal128(38, 38), ["1.23456789E-30"]),
+        (["-" + "9" * 36 + ".994"], pa.decimal128(38, 2), ["-" + "9" * 36 + ".99"]),
+    ],
+)
+def test_decimals_take_all_that_they_hold(tmp_path: Path, values: list[Any], kind: pa.DataType, expected: list[Any]) -> None:
+    given = pa.table({"id": range(len(values)), "v": values})
+    options = {"hoodie.metadata.index.column.stats.enable": "false", "hoodie.metadata.index.partition.stats.enable": "false"}
+    table = Table.create(tmp_path / "t", given.schema, key="id", options=options)
+    table.insert(given)
+    table.alter(retype={"v": kind})
+    found = Table(tmp_path / "t").scan(columns=["id", "v"]).to_table().sort_by("id")["v"].to_pylist()
+    assert found == [None if text is None else Decimal(text) for text in expected]
