@@ -35,7 +35,6 @@ class IndexAhead:
 
     Attributes:
         partition: Metadata partition.
-        instant: Of its delta commit in the metadata table, which its files bear.
         source: The table as it was.
         groups, complete, reach: See `BuiltIndex`.
         files: The base file of each file group; none where nothing but all of it can be made again.
@@ -43,7 +42,6 @@ class IndexAhead:
     """
 
     partition: str
-    instant: str
     source: IndexSource
     groups: int
     complete: bool
@@ -75,7 +73,7 @@ def make_ahead(partition: str, instant: str, source: IndexSource, writer: Metada
 
     Args:
         partition: Metadata partition.
-        instant: Of its delta commit in the metadata table.
+        instant: At which it is going to be published.
         source: The table as it is.
         writer: Encodes its files.
     """
@@ -86,7 +84,7 @@ def make_ahead(partition: str, instant: str, source: IndexSource, writer: Metada
         if built.reach is not Reach.TABLE:
             files.append(writer.encode_base(partition, group, instant, records))
             found[group] = records.keys
-    return IndexAhead(partition, instant, source, built.groups, built.complete, built.reach, files, found)
+    return IndexAhead(partition, source, built.groups, built.complete, built.reach, files, found)
 
 
 def changes_since(ahead: IndexAhead, now: IndexSource) -> ChangesSince | None:

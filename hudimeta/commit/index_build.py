@@ -29,7 +29,6 @@ from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.indexes.protocol import BuiltIndex, IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
-from hudimeta.metadata.buildings import building_instant
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
@@ -38,7 +37,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import EncodedBase, MetadataWriter
 from hudimeta.reports import Report
 from hudimeta.table.properties import update
-from hudimeta.timeline import InstantGenerator, Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Instant, State
 
@@ -50,6 +49,7 @@ __all__ = [
     "newest_write",
     "planned_at",
     "ready_property",
+    "record_proof",
     "refuse_planned",
     "still_there",
 ]
@@ -169,14 +169,14 @@ def build_index(
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)
-    instant, building = _instants(times, timeline, table.timeline, planned)
-    later = changes_since(ahead, source) if ahead is not None and ahead.instant == building else None
+    later = None if ahead is None else changes_since(ahead, source)
     if ahead is not None and later is not None:
         content = _Content(ahead.groups, ahead.complete, ahead.records + later.more, ready=ahead.files, changes=later.groups)
     else:
         content = _Content.of(maintainer_for(plan.partition).build(plan.partition, source))
     if not content.groups:
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
+    instant = planned.time if planned is not None else times.next(timeline.last_time, table.timeline.last_time)
     upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
     proven = knows_whole_table(plan.partition) and content.complete
@@ -188,7 +188,7 @@ def build_index(
         begin_run(storage, timeline, instant)
     try:
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
-        content.write(writer, plan.partition, building, table.timeline.last_time)
+        content.write(writer, plan.partition, instant, table.timeline.last_time)
         if plan.definition is not None:
             storage.put(path, encode_definitions(definitions))
         complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)
@@ -198,16 +198,25 @@ def build_index(
         raise
     ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
     session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))
+    # Where the newest action is an indexing, Apache Hudi lays its next index out at the very instant of that, and rolls back
+    # what the metadata table has there. So the newest must not be the one at which this index was built.
+    record_proof(session, {plan.partition: proven})
     return IndexReport(plan.partition, "built", instant, content.groups, content.records, time.perf_counter() - begin)
 
 
-def _instants(times: InstantGenerator, data: Timeline, metadata: Timeline, planned: Instant | None) -> tuple[str, str]:
-    """The instant of an indexing action, and that of its delta commit in the metadata table."""
-    if planned is not None:
-        return planned.time, building_instant(planned.time, data, metadata)
-    free = times.next(data.last_time, metadata.last_time)
-    instant = times.next(free)
-    return instant, building_instant(instant, data, metadata)
+def record_proof(session: WriteSession, indexes: Mapping[str, bool]) -> None:
+    """Say of indexes whether they lack no row, by an action that builds nothing; the caller holds the table lock.
+
+    Args:
+        session: The table.
+        indexes: Metadata partitions, and whether each is known to be complete.
+    """
+    if not indexes:
+        return
+    timeline = session.properties.load_timeline(session.storage)
+    instant, upto = session.times.next(timeline.last_time), newest_write(timeline)
+    announce(session.fenced, timeline, instant, indexes, upto)
+    complete(session.fenced, timeline, session.times, instant, indexes, upto, session.properties.version)
 
 
 def index_source(

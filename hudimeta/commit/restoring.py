@@ -31,7 +31,6 @@ from hudimeta.engine import Engine, nearby_if_small
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
 from hudimeta.indexes.bucket.ring_changes import forget_rings
-from hudimeta.metadata.buildings import buildings
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.redaction import without_user
 from hudimeta.snapshot.schema_commits import forget_schema_commit
@@ -119,7 +118,7 @@ def metadata_must_be_built(
     merged = [i for i in inner.instants if i.action.completed_as is Action.COMMIT and _is_after(i, since)]
     if merged:
         return f"its compaction at {merged[0].time} merged what goes"
-    known = {*(i.time for i in (*timeline.instants, *gone)), *buildings(timeline)}
+    known = {i.time for i in (*timeline.instants, *gone)}
     own = [i for i in deltas.values() if i.time not in known and i.completion_order > since]
     if own:
         return f"partitions of it were laid out at {own[0].time}"

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, column_stats, record_index, secondary_index
-from hudimeta.metadata.buildings import buildings_of
 from hudimeta.types import Action
 
 __all__ = ["built_since", "refuse_built_anew"]
@@ -30,9 +29,7 @@ def built_since(table: MetadataTable, instant: str) -> dict[str, str]:
     for action in timeline.completed:
         late = action.action is Action.INDEXING and action.completed_at > instant
         # One that builds nothing, and records that an index is complete, has no part in the metadata table.
-        if late and any(
-            table.timeline.get(time, Action.DELTA_COMMIT) is not None for time in buildings_of(action.time, timeline)
-        ):
+        if late and table.timeline.get(action.time, Action.DELTA_COMMIT) is not None:
             infos = timeline.metadata(action).get("indexPartitionInfos") or ()
             found.update({info["metadataPartitionPath"]: action.time for info in infos})
     return found

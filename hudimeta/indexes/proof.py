@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudimeta.config.options import INDEX_TRUST
-from hudimeta.metadata.buildings import buildings
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.types import Action, QueryType
 
@@ -51,11 +50,11 @@ def runs_ahead(metadata: MetadataTable) -> bool:
     """
     data, writes = metadata.data_timeline, metadata.timeline.writes
     since = max(data.first_active_write or "", _CREATION)
-    pending, known = {i.time for i in data.pending_writes}, {*(i.time for i in data), *buildings(data)}
+    pending = {i.time for i in data.pending_writes}
     folded = max((i.time for i in writes if i.action is Action.COMMIT), default="")
     return any(
         i.action is Action.DELTA_COMMIT
         and i.time >= since
-        and (i.time not in known or (i.time in pending and i.completion_order <= (folded,)))
+        and (data.get(i.time) is None or (i.time in pending and i.completion_order <= (folded,)))
         for i in writes
     )

@@ -6,7 +6,6 @@ __all__ = [
     "MetadataTable",
     "answers",  # what it answers about indexes, one function a question
     "bloom_filters",  # codec of a partition
-    "buildings",  # delta commits that built an index
     "column_stats",  # codec of a partition
     "compaction",  # compaction of the metadata table
     "completeness",  # which indexes are proven to lack no row

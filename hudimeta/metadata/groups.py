@@ -23,7 +23,6 @@ from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.metadata import files
-from hudimeta.metadata.buildings import buildings
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
     FileGroup,
@@ -79,8 +78,7 @@ class GroupFinder:
     @cached_property
     def _pending_data(self) -> frozenset[str]:
         completed = {i.time for i in self.data.completed}
-        pending = [i for i in self.data.pending if i.time not in completed]
-        return buildings(self.data, pending).union(i.time for i in pending)
+        return frozenset(i.time for i in self.data.pending if i.time not in completed)
 
     def completion(self, instant: str) -> str:
         """Completion time of a visible instant; the instant itself where no one knows it any more."""
@@ -105,10 +103,10 @@ class GroupFinder:
 
         A data table that was bootstrapped from plain files has instants before all time as well: those are no initialisers.
         """
-        built = buildings(self.data)
-        return tuple(
-            i for i in self.delta_commits if i.time in built or (i.time < _INIT_BELOW and self.data.get(i.time) is None)
-        )
+        return tuple(i for i in self.delta_commits if self._creates(i.time))
+
+    def _creates(self, time: str) -> bool:
+        return (time < _INIT_BELOW and self.data.get(time) is None) or self.data.get(time, Action.INDEXING) is not None
 
     @cached_property
     def deltas(self) -> tuple[Instant, ...]:

@@ -1,8 +1,8 @@
 """The action `indexing` on the data timeline: who makes an index says so there, before and after.
 
-An index that is built bears the instant of its `indexing` action, in the metadata table that of the millisecond before (see
-`buildings`): what older instants ever wrote to a partition of the same name lies below its base files. The completed action
-names each metadata partition, and says of a record or secondary index that it lacks no row.
+An index that is built bears the instant of its `indexing` action: its base files have that instant in the metadata table, so
+that what older instants ever wrote to a partition of the same name lies below them. The completed action names each metadata
+partition, and says of a record or secondary index that it lacks no row.
 
 An index is built under the table lock, or beside writers by a plan that does not name its maker. Whoever holds the lock and
 sees a pending action that names us knows that its process died; a plan without a maker waits for whoever runs it.
@@ -16,7 +16,6 @@ from typing import Any
 from hudimeta.errors import NotFound
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import INDEX_COMMIT_METADATA, INDEX_PLAN
-from hudimeta.metadata.buildings import buildings_of
 from hudimeta.metadata.completeness import proof_of
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -223,18 +222,18 @@ def _forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> N
     A maker that stood still for longer than its lock lasted may have chosen its instant before a writer that has it, too: then
     what is there is the writer's, if that has begun.
     """
+    others = [i for i in timeline if i.time == instant and i.action is not Action.INDEXING]
+    if any(i.state is not State.REQUESTED for i in others):
+        return
     inner = storage.sub(METADATA_ROOT)
     own = Timeline.load(inner, place=METADATA_ROOT)
     writer = TimelineWriter(inner, own.folder)
-    for time in buildings_of(instant, timeline):
-        others = [i for i in timeline if i.time == time and i.action is not Action.INDEXING]
-        found = own.get(time, Action.DELTA_COMMIT)
-        if found is None or any(i.state is not State.REQUESTED for i in others):
-            continue
-        if found.is_completed:
-            writer.delete_completed(found)
-        writer.delete_pending(time, Action.DELTA_COMMIT, State.INFLIGHT)
-        writer.delete_pending(time, Action.DELTA_COMMIT, State.REQUESTED)
+    found = own.get(instant, Action.DELTA_COMMIT)
+    if found is not None and found.is_completed:
+        writer.delete_completed(found)
+    if found is not None:
+        writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+        writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
 
 
 def waits(record: Mapping[str, Any]) -> bool:

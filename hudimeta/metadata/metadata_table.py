@@ -16,7 +16,6 @@ import pyarrow as pa
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.metadata import files
-from hudimeta.metadata.buildings import buildings
 from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.group_files import FileGroup
@@ -28,6 +27,7 @@ from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.timeline import Timeline
+from hudimeta.types import Action
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -316,7 +316,7 @@ def _check_in_step(data: Timeline, metadata: Timeline) -> None:
     An index that was planned before the metadata table was laid out anew bears an instant from before that.
     """
     known = {i.time for i in metadata.completed}
-    indexed = buildings(data)
+    indexed = {i.time for i in data.completed if i.action is Action.INDEXING}
     times = [i.time for i in metadata.writes if i.time > _CREATION and i.time not in indexed]
     missing = [i.time for i in data.writes if times and i.time > min(times) and i.time not in known]
     if missing:

@@ -1,9 +1,8 @@
 """Instants of what the metadata table does by itself: compactions and cleans, which no action of the data table stands for.
 
-Everything else on its timeline bears the instant of an action of the data table, or the millisecond before it (`buildings`).
-New ones of those lie after all times on the data table's timeline, so a time of its own that is not after the last of them can
-never be given to one, however the clocks of writers jump. Each write leaves such times: its completion, and the millisecond
-before it.
+Everything else on its timeline bears the instant of an action of the data table. New ones of those lie after all times on the
+data table's timeline, so a time of its own that is not after the last of them can never be given to one, however the clocks of
+writers jump. Each write leaves such times: its completion, and the millisecond before it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS, STAGING
 from hudimeta.errors import ValidationFailed
-from hudimeta.metadata.buildings import buildings
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
@@ -100,7 +99,7 @@ def metadata_follows_the_timeline(table: Inspection) -> None:
             wrong.append(f"{instant.time} was not written to the metadata table")
         elif (delta.completion or "") > (instant.completion or ""):
             wrong.append(f"{instant.time} was completed in the metadata table later than in the table")
-    known = {*(i.time for i in outer), *buildings(outer)}
+    known = {i.time for i in outer}
     # Older ones belong to instants of the history; some actions never leave the timeline for it, so writes tell where it ends;
     # not those that a savepoint pins, over which archival may step.
     first = outer.first_active_write or ""

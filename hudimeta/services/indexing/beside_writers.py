@@ -26,7 +26,6 @@ from hudimeta.errors import CommitError, IndexNotReady, NotFound, TableError, Un
 from hudimeta.indexes.plan import PLANNERS, IndexPlan, plan_index
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.metadata import MetadataTable, files
-from hudimeta.metadata.buildings import building_instant
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.indexing import (
     discard_dead,
@@ -136,17 +135,12 @@ def _make_ahead(session: WriteSession, the_plan: IndexPlan, instant: str, kept: 
         try:
             source = _look(session, the_plan, writer, kept)
             if ahead is None or changes_since(ahead, source) is None:
-                ahead = make_ahead(the_plan.partition, _building(session, source, instant), source, writer)
+                ahead = make_ahead(the_plan.partition, instant, source, writer)
         except NotFound:  # a cleaner was faster: the next look sees what took the file's place
             continue
         if monotonic() - began <= _SHORT_S:
             break
     return ahead
-
-
-def _building(session: WriteSession, source: IndexSource, instant: str) -> str:
-    metadata = MetadataTable.open(session.storage, session.properties, source.timeline).timeline
-    return building_instant(instant, source.timeline, metadata)
 
 
 def _look(session: WriteSession, the_plan: IndexPlan, writer: MetadataWriter, kept: dict[str, dict[Any, Any]]) -> IndexSource:

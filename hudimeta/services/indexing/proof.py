@@ -5,33 +5,18 @@ Readers believe the newest word on the timeline, and every commit of ours carrie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from hudimeta.commit.index_build import newest_write
+from hudimeta.commit.index_build import record_proof
 from hudimeta.commit.session import WriteSession
-from hudimeta.metadata.indexing import announce, complete, discard_dead
+from hudimeta.metadata.indexing import discard_dead
 from hudimeta.timeline import Timeline
 
-__all__ = ["record_proof", "record_proof_of"]
-
-
-def record_proof(session: WriteSession, keyed: Mapping[str, bool]) -> None:
-    """Say of record and secondary indexes whether they lack no row; the caller holds the table lock.
-
-    Args:
-        session: The table.
-        keyed: Metadata partitions, and whether each was found complete.
-    """
-    if not keyed:
-        return
-    timeline = session.properties.load_timeline(session.storage)
-    instant, upto = session.times.next(timeline.last_time), newest_write(timeline)
-    announce(session.fenced, timeline, instant, keyed, upto)
-    complete(session.fenced, timeline, session.times, instant, keyed, upto, session.properties.version)
+__all__ = ["record_proof_of"]
 
 
 def record_proof_of(session: WriteSession, names: Sequence[str], seen: Timeline) -> tuple[str, ...]:
-    """The same for indexes that were validated without the lock: nothing is recorded when the table moved since.
+    """Say that indexes lack no row which were validated without the lock: nothing is recorded when the table moved since.
 
     Args:
         session: The table.

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hudimeta.commit.index_ahead import every_group, of_so_many
-from hudimeta.commit.index_build import IndexReport, index_source
+from hudimeta.commit.index_build import IndexReport, index_source, record_proof
 from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
 from hudimeta.commit.session import WriteSession
@@ -36,7 +36,6 @@ from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.services.indexing.preview import PreviewStorage
-from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.validation import ValidationReport, validate
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage, join

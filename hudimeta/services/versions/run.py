@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from hudimeta.commit.index_build import record_proof
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_again import planned_again
@@ -23,7 +24,6 @@ from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import compaction
-from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.versions.old_archive import copy_archive
 from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
 from hudimeta.services.versions.plan import Unfinished, VersionPlan, VersionReport, steps_between

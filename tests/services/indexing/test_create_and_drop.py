@@ -294,3 +294,20 @@ def test_the_definition_is_what_apache_hudi_writes(tmp_path: Path) -> None:
         "indexOptions": {"expr": "from_unixtime", "format": "yyyy-MM-dd"},
         "version": "V1",
     }
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_apache_hudi_may_lay_its_next_index_out_at_the_instant_of_the_newest_action(tmp_path: Path, mode: str) -> None:
+    """It does where that is an indexing, and takes what is there for a failed attempt of its own."""
+    table = hudimeta.Table(_table(tmp_path).path)
+    for index in ({"type": "record_index"}, {"name": "by_ts", "type": "secondary_index", "columns": "ts"}):
+        table.metadata.create_index(**index, mode=mode)
+        newest = table.timeline.completed[-1]
+        assert newest.action is Action.INDEXING
+        assert table.metadata.timeline.get(newest.time) is None
+    row = table.scan(columns=["id", "ts"]).to_table().slice(0, 1).to_pylist()[0]
+    scan = table.scan(f"ts = {row['ts']} AND id = '{row['id']}'")
+    assert scan.to_table().num_rows == 1
+    assert not any("not used: the metadata table holds" in note for note in scan.report.notes)
+    table.metadata.validate().raise_if_differs()
+    check_all(hudimeta.storage.open_storage(table.path))
