@@ -71,7 +71,8 @@ def _item(types: Types) -> Signature:
 def _element_at(types: Types) -> Signature:
     if is_list(types[0]) and (types[1] == LONG or pa.types.is_null(types[1])):
         raise WrongArguments("a list and an INT, or a map and a key")
-    return _item(types)
+    found = _item(types)
+    return Signature((types[0], INT), found.result) if is_list(types[0]) else found
 
 
 def _got(types: Types) -> Signature:

@@ -77,6 +77,14 @@ def calls(name: str, table: pa.Table, zone: str) -> list[str]:
     return list(found)
 
 
+def test_what_is_bound_may_be_bound_again() -> None:
+    """Spark's plain door does that in its tasks."""
+    table = rows(random.Random(SEED), ROWS)
+    for text in (text for name in sorted(FUNCTIONS.keys() - OWN) for text in calls(name, table, "UTC")):
+        bound = bind_value(parse(text), table.schema).expr
+        assert bound.type == bind_value(bound, table.schema).expr.type, text
+
+
 @pytest.mark.parametrize("zone", in_turn(["UTC", "Europe/Berlin"], 2))
 def test_calls(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     table = rows(random.Random(SEED), ROWS)
