@@ -217,7 +217,7 @@ def test_a_plan_waits_and_is_run_or_cancelled(tmp_path: Path) -> None:
     assert str(Table(table.path).maintain(dry_run=True)).startswith("indexing")
     Table(table.path).maintain()
     done = [i for i in Table(table.path).timeline.completed if i.action is Action.INDEXING]
-    assert done[-1].time == again
+    assert again in [i.time for i in done]
     assert "secondary_index_by_ts" in Table(table.path).metadata.ready
     with pytest.raises(ConfigError, match="sync, async"):
         Table(table.path).indexes.create(type="bloom_filters", mode="later")
