@@ -86,7 +86,7 @@ def test_a_key_that_the_table_does_not_have_is_inserted_as_it_is(tmp_path: Path)
     table = Table.create(tmp_path / "t", TRIPS.schema, partition_by=["city"])
     for _ in range(2):
         table.upsert(read(other))
-    assert read(table)["_hoodie_record_key"].to_pylist() == read(other)["_hoodie_record_key"].to_pylist()
+    assert sorted(read(table)["_hoodie_record_key"].to_pylist()) == sorted(read(other)["_hoodie_record_key"].to_pylist())
     assert fares(table) == fares(other)
 
 
