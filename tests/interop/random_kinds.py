@@ -1,10 +1,12 @@
 """Chooses kinds of tables by a seed: any that the release of Apache Hudi has, writes and reads by itself.
 
-The order of the choices is part of what a seed means.
+The order of the choices is part of what a seed means. Histories from seed 800 on choose more at the end: tables without record
+keys, null and odd values of every partition column, and updates that log only what they set.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from dataclasses import dataclass, field
 
@@ -42,15 +44,30 @@ KEYS = ("k", "k", "num", "big", "k,num", "one of complex")
 PLACES = ("", "region", "region", "zone", "day", "flag", "region,day", "zone,flag", "time", "custom")
 SAFE = ("north", "a b", "ü", "1+1", "dot.")
 ODD = ("north", "a/b", "50%", "x=y", "ü &#", "q?*", "it's")
+ODDER = ("%", "a%2Fb", "null", "2026-01-01", "A\\B", "007", None)
 LOCAL_INDEXES = ("SIMPLE", "BLOOM")
 GLOBAL_INDEXES = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM")
 
 
-def choose_kind(chance: random.Random, release: str) -> Kind:
-    """A kind that `release` of Apache Hudi has and can write by itself."""
+def choose_kind(chance: random.Random, release: str, wide: bool) -> Kind:
+    """A kind that `release` of Apache Hudi has and can write by itself; `wide` for histories from seed 800 on."""
     type = chance.choice(("COPY_ON_WRITE", "MERGE_ON_READ"))
     version = chance.choice(("6", "8", "8", "8", "8") if release == "1.0.2" else ("6", "8", "8", "9", "9", "9"))
-    return _Choices(chance, release, type, version).kind()
+    kind = _Choices(chance, release, type, version).kind()
+    return _widened(chance, kind) if wide else kind
+
+
+def _widened(chance: random.Random, kind: Kind) -> Kind:
+    shared = {**kind.shared, "hoodie.spark.sql.merge.into.partial.updates": chance.choice(("true", "true", "false"))}
+    named = "hoodie.keygen.timebased.timezone" in shared or KEYGEN in shared or DROPPED.keys() & shared.keys()
+    nulls = chance.random() < 0.3 and not named and bool(kind.place)
+    if chance.random() < 0.5 and ENCODED.keys() <= shared.keys():
+        kind = dataclasses.replace(kind, regions=ODDER)
+    fit = not named and not kind.is_global and kind.indexes != ("BUCKET",) and not kind.payload and kind.version != "6"
+    if chance.random() < 0.3 and fit and not VIRTUAL.keys() & shared.keys():
+        shared["hoodie.record.merge.mode"] = "COMMIT_TIME_ORDERING"
+        return dataclasses.replace(kind, key=(), ordering=(), marker="", secondary="", shared=shared, nulls=nulls)
+    return dataclasses.replace(kind, shared=shared, nulls=nulls)
 
 
 @dataclass

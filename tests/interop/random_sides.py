@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 
 import hudimeta
 from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.random_indexes import EXPRESSION, LOCK, PARTITION_STATS, SECONDARY, IndexChange
 from tests.interop.random_tables import Kind
 
 CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "3"}
 ARCHIVE = {**CLEAN, "hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "6"}
 ONCE = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.clustering.async.max.commits": "1"}
+MERGE = {"hoodie.log.compaction.enable": "true", "hoodie.log.compaction.blocks.threshold": "2"}
+OF_PLANS = {"compaction": ONCE, "clustering": ONCE, "log_compaction": {**ONCE, **MERGE}}
 RUN = "org.apache.hudi.client.clustering."
 RINGS = {
     "hoodie.clustering.plan.strategy.class": RUN + "plan.strategy.SparkConsistentBucketClusteringPlanStrategy",
@@ -67,6 +70,28 @@ class Ours:
         else:
             getattr(table, operation)(rows)
 
+    def merge_some(self, columns: Sequence[str], rows: pa.Table, index: str) -> None:
+        """A merge that sets some columns of rows that are there."""
+        on = {name: name for name in self.kind.key}
+        table = self.table({"hoodie.index.type": index})
+        table.merge(rows, on).when_matched_update({name: f"source.{name}" for name in columns}).execute()
+
+    def change_index(self, change: IndexChange) -> None:
+        """Make or drop an index."""
+        metadata = self.table().metadata
+        if not change.made:
+            if change.name == "column_stats" and "partition_stats" in metadata.ready:
+                metadata.drop_index("partition_stats")
+            self.table().metadata.drop_index(change.name)
+        elif change.name == SECONDARY:
+            metadata.create_index(SECONDARY, "secondary_index", "s")
+        elif change.name == EXPRESSION:
+            metadata.create_index(EXPRESSION, "column_stats", "s", expression="upper")
+        else:
+            metadata.create_index(type=change.name)
+            if change.name == "column_stats" and change.kind.shared[PARTITION_STATS] == "true" and self.kind.place:
+                self.table().metadata.create_index(type="partition_stats")
+
     def _places(self) -> tuple[str, ...]:
         return () if self.kind.is_global else self.kind.place_columns
 
@@ -85,16 +110,15 @@ class Ours:
 
     def plan(self, service: str, more: Mapping[str, str]) -> str | None:
         """Leave a compaction or clustering on the timeline; its instant."""
-        services = self.table({**ONCE, **more}).services
-        return services.compaction.schedule() if service == "compaction" else services.clustering.schedule()
+        planned: str | None = self._verbs(service, more).schedule()
+        return planned
 
     def execute(self, service: str, instant: str) -> None:
         """Run what was planned."""
-        services = self.table(ONCE).services
-        if service == "compaction":
-            services.compaction.execute(instant)
-        else:
-            services.clustering.execute(instant)
+        self._verbs(service, {}).execute(instant)
+
+    def _verbs(self, service: str, more: Mapping[str, str]) -> Any:
+        return getattr(self.table({**OF_PLANS[service], **more}).services, service)
 
     def change_version(self, version: int) -> None:
         """Upgrade or downgrade."""
@@ -144,6 +168,21 @@ class Theirs:
             index,
         )
 
+    def merge_some(self, columns: Sequence[str], rows: pa.Table, index: str) -> None:
+        """A MERGE that sets some columns of rows that are there."""
+        file = self.hudi.home / "source.parquet"
+        pq.write_table(rows, file)
+        on = " AND ".join(f"t.{name} = s.{name}" for name in self.kind.key)
+        said = ", ".join(f"t.{name} = s.{name}" for name in columns)
+        self._sql(
+            f"MERGE INTO {{table}} t USING (SELECT * FROM parquet.`{file}`) s ON {on} WHEN MATCHED THEN UPDATE SET {said}",
+            index,
+        )
+
+    def change_index(self, change: IndexChange) -> None:
+        """Make or drop an index by SQL."""
+        self._sql(change.statement, self.kind.indexes[0], LOCK)
+
     def update(self, values: Mapping[str, Any], where: str, index: str) -> None:
         """UPDATE."""
         said = ", ".join(f"{name} = " + ("null" if value is None else f"'{value}'") for name, value in values.items())
@@ -153,10 +192,11 @@ class Theirs:
         """DELETE."""
         self._sql(f"DELETE FROM {{table}} WHERE {where}", index)
 
-    def _sql(self, statement: str, index: str) -> None:
+    def _sql(self, statement: str, index: str, more: Mapping[str, str] | None = None) -> None:
         """A statement on a table that the catalog knows for its time only."""
         named = ("hoodie.table.", "hoodie.datasource.", "hoodie.record.merge", "hoodie.populate", "hoodie.logfile")
         options = {name: value for name, value in self.options(index).items() if not name.startswith(named)}
+        options |= more or {}
         name = f"random_{self.path.name}"
         self.hudi.sql(f"CREATE TABLE {name} USING hudi LOCATION '{self.path}'")
         try:
@@ -178,11 +218,11 @@ class Theirs:
 
     def plan(self, service: str, more: Mapping[str, str]) -> str | None:
         """Leave a compaction or clustering on the timeline; its instant."""
-        return self.hudi.service(self.path, f"plan_{service}", self._options({**ONCE, **more}))
+        return self.hudi.service(self.path, f"plan_{service}", self._options({**OF_PLANS[service], **more}))
 
     def execute(self, service: str, instant: str) -> None:
         """Run what was planned."""
-        self.hudi.service(self.path, f"run_{service}", self._options(ONCE), instant)
+        self.hudi.service(self.path, f"run_{service}", self._options(OF_PLANS[service]), instant)
 
     def _options(self, more: Mapping[str, str]) -> dict[str, str]:
         return {**self.options(self.kind.indexes[0]), **(RINGS if self.kind.has_rings else {}), **more}

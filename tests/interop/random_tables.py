@@ -41,7 +41,7 @@ class Kind:
     Attributes:
         type: COPY_ON_WRITE or MERGE_ON_READ.
         version: Of the table.
-        key: Names of key columns.
+        key: Names of key columns; none where the writer makes keys up.
         place: Names of partition columns, with `:SIMPLE` or `:TIMESTAMP` for a custom key generator.
         regions: Values of the column `region`.
         ordering: Names of ordering columns; none for commit time.
@@ -52,6 +52,7 @@ class Kind:
         marker: Column that says of a row that it deletes; none.
         secondary: Column of a secondary index.
         expression: Whether there is an index of an expression.
+        nulls: Whether every partition column has nulls.
     """
 
     type: str
@@ -67,6 +68,7 @@ class Kind:
     marker: str = ""
     secondary: str = ""
     expression: bool = False
+    nulls: bool = False
 
     @property
     def is_global(self) -> bool:
@@ -116,7 +118,7 @@ class Kind:
 
     def key_of(self, row: Row) -> tuple[Any, ...]:
         """What tells rows apart, where the partition does not count."""
-        return tuple(row[name] for name in self.key)
+        return tuple(row[name] for name in self.key or ("num",))
 
     def place_of(self, row: Row) -> tuple[Any, ...]:
         """Values that name a row's partition."""
@@ -132,6 +134,8 @@ class Kind:
         zone = chance.randrange(3)
         row |= {"region": chance.choice(self.regions), "zone": zone, "flag": chance.random() < 0.5}
         row |= {"day": COLUMNS["d"].value(random.Random(zone)), "ms": FIRST_HOUR_MS + zone * HOUR_MS + number % 1000}
+        if self.nulls and chance.random() < 0.3:
+            row |= dict.fromkeys({"zone", "flag", "day"} & set(self.place_columns))
         for name in data:
             column = COLUMNS.get(name, COLUMNS["n"])
             row[name] = None if chance.random() < 0.2 else column.value(chance)
@@ -146,7 +150,7 @@ class Kind:
             KEYGEN: CLASSES + generator,
             "hoodie.table.name": "random",
             "hoodie.datasource.write.table.type": self.type,
-            "hoodie.datasource.write.recordkey.field": ",".join(self.key),
+            **({"hoodie.datasource.write.recordkey.field": ",".join(self.key)} if self.key else {}),
             **({"hoodie.datasource.write.partitionpath.field": ",".join(self.place)} if self.place else {}),
             **({"hoodie.datasource.write.precombine.field": ",".join(self.ordering)} if self.ordering else {}),
             **({"hoodie.write.record.merge.mode": self.shared["hoodie.record.merge.mode"]} if not self.payload else {}),

@@ -11,14 +11,16 @@ import pyarrow as pa
 
 import hudimeta
 from hudimeta.errors import UndoError
-from hudimeta.types import COPYING_OPERATIONS
+from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.random_answers import Answers
+from tests.interop.random_indexes import index_changes
 from tests.interop.random_kinds import choose_kind
+from tests.interop.random_limits import KEYLESS, hudi_cannot, nobody_can
 from tests.interop.random_model import RandomModel
 from tests.interop.random_rows import COLUMNS, Row
-from tests.interop.random_sides import Ours, Theirs
-from tests.interop.random_tables import FILLING
+from tests.interop.random_sides import OF_PLANS, Ours, Theirs
+from tests.interop.random_tables import FILLING, Kind
 
 WRITES = (
     "insert",
@@ -54,6 +56,10 @@ SERVICES = (
     "version",
 )
 """`compaction` and `clustering` are planned by one side and run by any."""
+MORE_WRITES = (*WRITES, "merge some", "merge some", "merge some", "index", "index", "index", "update", "restore", "savepoint")
+MORE_SERVICES = (*SERVICES, "log_compaction", "log_compaction", "restore")
+"""Of histories from seed 800 on."""
+WIDE_FROM = 800
 SIZES = ("500", "1073741824")
 """Of files: the first splits buckets of a ring, the other merges them."""
 
@@ -82,11 +88,12 @@ class RandomTurns:
 
     def __post_init__(self) -> None:
         self.random = random.Random(f"{self.seed} {self.release}")
-        self.kind = choose_kind(self.random, self.release)
+        self.wide = self.seed >= WIDE_FROM
+        self.kind = choose_kind(self.random, self.release, self.wide)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
-        self.answers = Answers(self.path, self.kind, self.hudi, random.Random(self.seed), self.alone is True)
+        self.answers = Answers(self.path, self.kind, self.hudi, random.Random(self.seed), self.alone is True, self.wide)
         self.before: dict[tuple[object, ...], Row] = {}
         self.undoable = False
 
@@ -110,11 +117,14 @@ class RandomTurns:
     def _steps(self, steps: int) -> Iterator[tuple[str, bool]]:
         ours = self.random.random() < 0.5
         yield "insert", self._side("insert", ours)
+        writes, services = (MORE_WRITES, MORE_SERVICES) if self.wide else (WRITES, SERVICES)
         for _ in range(steps):
-            step = self.random.choice(WRITES if self.random.random() < 0.75 else SERVICES)
+            step = self.random.choice(writes if self.random.random() < 0.75 else services)
             ours = not ours if self.random.random() < 0.8 else ours
             if self._nobody_can(step):
                 step = "upsert"
+            if not self.kind.key:
+                step = KEYLESS.get(step, step)
             yield step, self._side(step, ours)
 
     def _side(self, step: str, ours: bool) -> bool:
@@ -122,47 +132,14 @@ class RandomTurns:
             return not self.alone
         if self.kind.version == "6":
             return step == "version"
-        return ours or step == "version" or self._hudi_cannot(step)
+        return ours or step == "version" or hudi_cannot(self.kind, self.release, step)
 
     def _nobody_can(self, step: str) -> bool:
-        kind = self.kind
         return (
-            (step.startswith("compact") and kind.type == "COPY_ON_WRITE")
-            or (step.startswith("cluster") and kind.indexes == ("BUCKET",) and not kind.has_rings)
-            or (step == "version" and kind.version == "8" and self.release == "1.0.2")
-            or (step == "version" and len(kind.ordering) > 1)
-            or (step == "bulk_insert" and kind.indexes == ("BUCKET",))
+            nobody_can(self.kind, self.release, step)
             or (step == "rollback" and (not self.undoable or len(self.said) < 2))
-            or (step == "rollback" and kind.version == "6" and self._hudi_cannot(step))
-            or (step == "marked" and not self.kind.marker)
             or (step == "wider column" and not self._narrow())
-            or (step == "delete_partition" and (not kind.place or "hoodie.populate.meta.fields" in kind.shared))
         )
-
-    def _hudi_cannot(self, step: str) -> bool:
-        """Whether the release fails at a step on tables that it alone wrote, too.
-
-        For a record index 1.0.2 reads new log blocks by the schema of before, and it takes no statistics of nulls that an
-        UPDATE logs. Both refuse to replace file groups beside a secondary index, and 1.0.2 fails to delete partitions beside
-        an index of an expression. A compaction of the metadata table makes a rollback fail, whose plan stays and makes the
-        next writes fail. SQL statements of 1.2.0 take several ordering fields for one, those of 1.0.2 want stored keys, and
-        all take a number that names a partition by time for text, which UPDATE stores in the schema of the table, so that no
-        write follows it. In tables of version 9 a MERGE stores nulls that a payload fills.
-        """
-        virtual = "hoodie.populate.meta.fields" in self.kind.shared
-        timed = "ms" in self.kind.place_columns
-        if step in ("update", "delete where", "merge") and (len(self.kind.ordering) > 1 or virtual or timed):
-            return True
-        if step == "merge" and self.kind.version == "9" and self.kind.payload in FILLING:
-            return True
-        index = {"wider column": "record.index", "update": "index.column.stats"}.get(step)
-        old = self.release == "1.0.2" and self.kind.type == "MERGE_ON_READ"
-        if index and old and self.kind.shared[f"hoodie.metadata.{index}.enable"] == "true":
-            return True
-        if step == "rollback":
-            return self.kind.shared["hoodie.metadata.compact.max.delta.commits"] != "10"
-        replaces = step in ("insert_overwrite", "insert_overwrite_table", "delete_partition", "cluster", "clustering")
-        return replaces and (bool(self.kind.secondary) or (self.kind.expression and self.release == "1.0.2"))
 
     def _do(self, step: str, ours: bool) -> None:
         self.now += 10
@@ -170,11 +147,14 @@ class RandomTurns:
         if isinstance(side, Ours) and not self.said[1:]:
             side.create(self.schema)
         index = self.random.choice(self.kind.indexes)
-        if step in ("compaction", "clustering"):
+        if step in OF_PLANS:
             self._plan(step, side)
             return
         if step == "version":
             self._change_version()
+            return
+        if step in ("index", "merge some", "carried"):
+            {"index": self._change_index, "merge some": self._merge_some, "carried": self._carry}[step](side, index)
             return
         if step in SERVICES:
             self._serve(step, side)
@@ -288,10 +268,11 @@ class RandomTurns:
         if planned is None:
             return
         self.answers.compare(self.model, self.schema)
-        if service == "compaction":
-            self.answers.was_planned = True
-            self.said.append(f"upsert by {'us' if side is self.theirs and self.kind.version != '6' else 'Apache Hudi'}")
-            self._do("upsert", self.said[-1].endswith("us"))
+        if service != "clustering":
+            self.answers.was_planned = self.answers.was_planned or service == "compaction"
+            step = "upsert" if self.kind.key else "insert"
+            self.said.append(f"{step} by {'us' if side is self.theirs and self.kind.version != '6' else 'Apache Hudi'}")
+            self._do(step, self.said[-1].endswith("us"))
             self.answers.compare(self.model, self.schema)
         ours = self._side(service, self.random.random() < 0.5)
         self.said.append(f"run {service} by {'us' if ours else 'Apache Hudi'}")
@@ -302,10 +283,55 @@ class RandomTurns:
         version = "9" if self.kind.version == "8" else "8"
         self.said[-1] += f" {version}"
         self.ours.change_version(int(version))
-        self.kind = self.kind.in_version(version)
         self.saved = None
-        self.model.kind = self.answers.kind = self.kind
-        self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
+        self._become(self.kind.in_version(version))
+
+    def _become(self, kind: Kind) -> None:
+        """Go on with a table that has changed."""
+        self.model.kind = self.answers.kind = self.kind = kind
+        self.ours, self.theirs = Ours(self.path, kind), Theirs(self.path, kind, self.hudi)
+
+    def _change_index(self, side: Ours | Theirs, index: str) -> None:
+        """Make or drop an index; Apache Hudi does so beside its next write, where an option says it."""
+        changes = index_changes(self.kind, self.release)
+        if not changes:
+            return
+        change = self.random.choice(changes)
+        self.said[-1] += f" {change}"
+        if isinstance(side, Ours) or not change.by_switch:
+            side.change_index(change)
+            self._become(change.kind)
+        else:
+            self._become(change.kind)
+            self._do("upsert" if self.kind.key else "insert", ours=False)
+
+    def _merge_some(self, side: Ours | Theirs, index: str) -> None:
+        """Some columns of some rows, and their order."""
+        rows = [row for row in self._rows("upsert") if self.kind.identity(row) in self.model.rows]
+        names = self.random.sample(self.kind.data, 1 + self.random.randrange(2))
+        columns = [*names, *(self.kind.ordering or ["ts"])]
+        self.said[-1] += f" {len(rows)} {columns} {index}"
+        if not rows:
+            return
+        given = pa.Table.from_pylist(rows, self.schema)
+        side.merge_some(columns, given, index)
+        new = [
+            {**self.model.rows[self.kind.identity(row)], **{name: row[name] for name in columns}} for row in given.to_pylist()
+        ]
+        self.model.upsert(new)
+
+    def _carry(self, side: Ours | Theirs, index: str) -> None:
+        """Write rows back as they were read, with the keys that their writers made up."""
+        rows = hudimeta.Table(self.path).scan().to_table().to_pylist()
+        chosen = self.random.sample(sorted(rows, key=lambda row: row["num"]), len(rows) // 3)
+        self.said[-1] += f" {len(chosen)} {index}"
+        if not chosen:
+            return
+        meta = [(name, pa.string()) for name in META_COLUMNS]
+        new = [{**row, "s": self.random.choice((None, "carried"))} for row in chosen]
+        side.write("upsert", pa.Table.from_pylist(new, pa.schema([*meta, *self.schema])), index)
+        for row in pa.Table.from_pylist(new, self.schema).to_pylist():
+            self.model.rows[self.kind.identity(row)] = row
 
     def _serve(self, step: str, side: Ours | Theirs) -> None:
         timeline = hudimeta.Table(self.path).timeline

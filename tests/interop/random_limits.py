@@ -1,0 +1,60 @@
+"""What nobody does to a random table, and what a release of Apache Hudi cannot do to tables that it alone wrote either."""
+
+from __future__ import annotations
+
+from tests.interop.random_tables import FILLING, Kind
+
+KEYLESS = {
+    "upsert": "carried",
+    "late": "carried",
+    "marked": "insert",
+    "merge": "insert",
+    "merge some": "carried",
+    "delete": "delete where",
+    "new column": "update",
+    "wider column": "update",
+}
+"""What becomes of steps that look keys up, where there are none."""
+
+
+def nobody_can(kind: Kind, release: str, step: str) -> bool:
+    """Whether a step makes no sense, or both refuse it."""
+    virtual = "hoodie.populate.meta.fields" in kind.shared
+    return (
+        (step.startswith(("compact", "log_compact")) and kind.type == "COPY_ON_WRITE")
+        or (step == "log_compaction" and kind.version == "6")
+        or (step.startswith("cluster") and kind.indexes == ("BUCKET",) and not kind.has_rings)
+        or (step == "version" and kind.version == "8" and release == "1.0.2")
+        or (step == "version" and len(kind.ordering) > 1)
+        or (step == "bulk_insert" and kind.indexes == ("BUCKET",))
+        or (step == "rollback" and kind.version == "6" and hudi_cannot(kind, release, step))
+        or (step == "merge some" and kind.version == "6" and hudi_cannot(kind, release, step))
+        or (step == "marked" and not kind.marker)
+        or (step == "delete_partition" and (not kind.place or virtual))
+    )
+
+
+def hudi_cannot(kind: Kind, release: str, step: str) -> bool:
+    """Whether the release fails at a step on tables that it alone wrote, too.
+
+    For a record index 1.0.2 reads new log blocks by the schema of before, and it takes no statistics of nulls that an
+    UPDATE logs. Both refuse to replace file groups beside a secondary index, and 1.0.2 fails to delete partitions beside
+    an index of an expression. A compaction of the metadata table makes a rollback fail, whose plan stays and makes the
+    next writes fail. SQL statements of 1.2.0 take several ordering fields for one, those of 1.0.2 want stored keys, and
+    all take a number that names a partition by time for text, which UPDATE stores in the schema of the table, so that no
+    write follows it. In tables of version 9 a MERGE stores nulls that a payload fills.
+    """
+    virtual = "hoodie.populate.meta.fields" in kind.shared
+    timed = "ms" in kind.place_columns
+    if step in ("update", "delete where", "merge", "merge some") and (len(kind.ordering) > 1 or virtual or timed):
+        return True
+    if step in ("merge", "merge some") and kind.version == "9" and kind.payload in FILLING:
+        return True
+    index = {"wider column": "record.index", "update": "index.column.stats", "merge some": "index.column.stats"}.get(step)
+    old = release == "1.0.2" and kind.type == "MERGE_ON_READ"
+    if index and old and kind.shared[f"hoodie.metadata.{index}.enable"] == "true":
+        return True
+    if step == "rollback":
+        return kind.shared["hoodie.metadata.compact.max.delta.commits"] != "10"
+    replaces = step in ("insert_overwrite", "insert_overwrite_table", "delete_partition", "cluster", "clustering")
+    return replaces and (bool(kind.secondary) or (kind.expression and release == "1.0.2"))
