@@ -312,7 +312,8 @@ LOG_INSERTS = OPTIONS.flag(
 PARTIAL_UPDATES = OPTIONS.flag(
     "hoodie.spark.sql.merge.into.partial.updates",
     False,
-    "Updates of merge-on-read tables, and merges without inserts, log only the columns that they set (Hudi's default: true).",
+    "Updates of merge-on-read tables, and merges without inserts, log only the columns that they set (Hudi's default: true), "
+    "in version 8 by event time only.",
 )
 BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
 BLOOM_TYPE = OPTIONS.choice(

@@ -12,7 +12,7 @@ from hudimeta.formats.properties import table_checksum
 from hudimeta.storage import Storage, join
 from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
-from hudimeta.table.merge_settings import DELETE_PROPERTY, MergeSettings, merge_settings
+from hudimeta.table.merge_settings import DELETE_PROPERTY, MERGE_MODE_KEY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
 from hudimeta.table.property_texts import PropertyTexts
 from hudimeta.timeline import TIMEZONE_KEY, Clock, SystemClock, Timeline, timeline_zone
@@ -226,6 +226,14 @@ class TableProperties(PropertyTexts):
     def merge_mode(self) -> MergeMode:
         """Which of two versions of a row wins; CUSTOM only where Java code decides."""
         return self.merge_settings.mode
+
+    @property
+    def fills_partial_rows(self) -> bool:
+        """Whether Apache Hudi's readers fill rows of which only some columns were logged: in version 8 by event time alone.
+
+        Its release 1.0.2 fails to read others ("Partial merging logic is not implemented"), of tables of its own too.
+        """
+        return self.version > 8 or self.get(MERGE_MODE_KEY) == MergeMode.EVENT_TIME_ORDERING.value
 
     @property
     def payload_class(self) -> str | None:

@@ -167,11 +167,13 @@ def _change_where(session: WriteSession, change: RowChange, where: Where | None)
 def partial_columns(session: WriteSession, table: TableFiles, changed: Iterable[str]) -> frozenset[str] | None:
     """What log files need store of rows that only some columns change of; None for everything.
 
-    Readers fill the rest from the version before. Indexes of values want whole rows, and a merger of the user's own too.
+    Readers fill the rest from the version before, where they can. Indexes of values want whole rows, and a merger of the user's
+    own too.
     """
     rules = session.rules
     facts = table.file_format(table.snapshot.file_schema).facts
     needs_all = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None
+    needs_all = needs_all or not session.properties.fills_partial_rows
     logs = session.properties.type is TableType.MERGE_ON_READ and session.properties.populate_meta
     if needs_all or facts.values or facts.expressions or not logs or not session.options.get(keys.PARTIAL_UPDATES):
         return None

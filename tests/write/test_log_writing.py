@@ -76,7 +76,7 @@ def contents(table: Table) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("ordering", ["ts", ()], ids=["event time", "commit time"])
 def test_updates_log_only_what_they_set(tmp_path: Path, form: str, ordering: str) -> None:
     rows = simple_rows(range(6), 1)
-    options = {**PARTIAL, FORM: form}
+    options = {**PARTIAL, FORM: form, "hoodie.write.table.version": "8" if ordering else "9"}
     table = Table.create(
         tmp_path / "t", rows.schema, key="id", partition_by="part", ordering=ordering, type="MERGE_ON_READ", options=options
     )
@@ -107,3 +107,20 @@ def test_merges_that_insert_log_whole_rows(tmp_path: Path) -> None:
     table.merge(source, "id").when_matched_update({"x": "source.x"}).when_not_matched_insert().execute()
     assert all(HeaderKey.IS_PARTIAL not in b.header for blocks in logs_of(tmp_path / "t").values() for b in blocks)
     assert contents(table)[3:] == [("k0003", 1, 2.0), ("k0004", 2, 2.0), ("k0005", 2, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("ordering", "more"),
+    [((), {}), ("ts", {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.EventTimeAvroPayload"})],
+    ids=["commit time", "payload"],
+)
+def test_updates_log_whole_rows_where_hudi_could_not_fill_them(tmp_path: Path, ordering: str, more: dict[str, str]) -> None:
+    """In version 8 its readers fill rows by event time alone: others they fail to read."""
+    rows, options = simple_rows(range(6), 1), {**PARTIAL, **more, "hoodie.write.table.version": "8"}
+    table = Table.create(tmp_path / "t", rows.schema, key="id", ordering=ordering, type="MERGE_ON_READ", options=options)
+    table.insert(rows)
+    table.update({"x": "x + 0.5"}, where="id < 'k0003'")
+    blocks = [block for blocks in logs_of(tmp_path / "t").values() for block in blocks]
+    assert [decode_data_block(block).column_names for block in blocks] == [[*META_COLUMNS, *rows.column_names]]
+    assert all(HeaderKey.IS_PARTIAL not in block.header for block in blocks)
+    assert contents(table) == [(f"k{n:04d}", 1, 1.5 if n < 3 else 1.0) for n in range(6)]
