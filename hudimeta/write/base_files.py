@@ -203,7 +203,7 @@ class BaseFileWriter:
         place = (written.partition_path, written.file_id)
         in_task = self._format.in_task
         file = write_change_file(self._storage, self._instant, form, *place, token, changes, in_task=in_task)
-        return written if file is None else replace(written, change_files=(file,))
+        return replace(written, change_files=(file,))
 
     def write_compacted(
         self, partition_path: str, file_id: str, previous: BaseFileName | None, rows: pa.Table, token: WriteToken

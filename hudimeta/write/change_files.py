@@ -137,8 +137,8 @@ def write_change_file(
     changes: Changes,
     *,
     in_task: bool = False,
-) -> tuple[str, int] | None:
-    """Write the change file of one file group; None when nothing changed.
+) -> tuple[str, int]:
+    """Write the change file of one file group, also where nothing changed: Apache Hudi's readers miss the file otherwise.
 
     Args:
         storage: Rooted at the table.
@@ -153,14 +153,12 @@ def write_change_file(
     Returns:
         Its name and its size in bytes.
     """
-    if not len(changes):
-        return None
     name = str(LogFileName(file_id, instant, 1, token, is_cdc=True))
     path = join(partition_path, name)
     schema = form.avro_schema
     header = {HeaderKey.SCHEMA: schema, HeaderKey.INSTANT_TIME: instant}
     blocks = []
-    for start in range(0, len(changes), BLOCK_ROWS):
+    for start in range(0, max(len(changes), 1), BLOCK_ROWS):
         records = _records(changes, form, instant, slice(start, start + BLOCK_ROWS))
         blocks.append(frame_block(BlockType.CDC_DATA, header, encode_avro_content(records, schema)))
     seal_blocks(blocks, name)

@@ -59,6 +59,7 @@ def test_both_tell_the_same_changes(hudi: ApacheHudi, tmp_path: Path, kind: str,
     table.delete(pa.Table.from_pylist(gone, schema=SCHEMA))
     model.remove(gone)
     ours(range(4, 18), 3)
+    ours(range(3, 6), 2)  # in vain
     cdc = {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.query.incremental.format": "cdc"}
     read = {**cdc, "hoodie.datasource.read.begin.instanttime": "000"}
     theirs, own = told(hudi.read(path, options=read).table), told(table.scan(query_type="cdc", begin="000").to_table())
