@@ -121,6 +121,11 @@ class RandomTurns:
         for _ in range(steps):
             step = self.random.choice(writes if self.random.random() < 0.75 else services)
             ours = not ours if self.random.random() < 0.8 else ours
+            if self.wide and step == "restore" and self.saved is None:
+                step = "savepoint"
+            if self.wide and step == "late" and self.kind.payload in FILLING:
+                # What fills what then depends on where files of logs and of rows begin, in Apache Hudi as here.
+                step = "upsert"
             if self._nobody_can(step):
                 step = "upsert"
             if not self.kind.key:
