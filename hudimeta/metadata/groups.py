@@ -23,6 +23,7 @@ from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.metadata import files
+from hudimeta.metadata.beginnings import INIT_BELOW, is_archived_beginning
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
     FileGroup,
@@ -47,7 +48,6 @@ __all__ = ["GroupFinder"]
 EMPTY_LOG_SIZE = 80
 """Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
 
-_INIT_BELOW = "0001"
 _LAYS_OUT = "0" * 17
 """The delta commit that lays a metadata table out. It is the first to be archived."""
 
@@ -69,7 +69,9 @@ class GroupFinder:
 
     def is_visible(self, instant: str) -> bool:
         """True when what an instant wrote into the metadata table counts."""
-        return instant not in self._pending_data and instant not in self._strays and self.timeline.is_committed(instant)
+        if instant in self._pending_data or instant in self._strays:
+            return False
+        return self.timeline.is_committed(instant) or is_archived_beginning(self.timeline, instant)
 
     @cached_property
     def _strays(self) -> frozenset[str]:
@@ -106,7 +108,7 @@ class GroupFinder:
         return tuple(i for i in self.delta_commits if self._creates(i.time))
 
     def _creates(self, time: str) -> bool:
-        return (time < _INIT_BELOW and self.data.get(time) is None) or self.data.get(time, Action.INDEXING) is not None
+        return (time < INIT_BELOW and self.data.get(time) is None) or self.data.get(time, Action.INDEXING) is not None
 
     @cached_property
     def deltas(self) -> tuple[Instant, ...]:
@@ -134,13 +136,13 @@ class GroupFinder:
     @cached_property
     def makers(self) -> tuple[Instant, ...]:
         """Commits that may have made base files, newest first."""
-        again = [i for i in self.initialisers if i.time >= _INIT_BELOW or self._begins_again(i)]
+        again = [i for i in self.initialisers if i.time >= INIT_BELOW or self._begins_again(i)]
         first = [i for i in self.initialisers if i not in again]
         return (*sorted((*self._compactions, *again), key=lambda i: i.completion_order, reverse=True), *first)
 
     def _begins_again(self, instant: Instant) -> bool:
         """True for a delta commit before all time that was completed after one that went with a write."""
-        return instant.time < _INIT_BELOW and instant.completed_at > self._first_delta
+        return instant.time < INIT_BELOW and instant.completed_at > self._first_delta
 
     @cached_property
     def _first_delta(self) -> str:
@@ -237,7 +239,7 @@ class GroupFinder:
 
     def begins(self, instant: str) -> bool:
         """True for an instant before all time, whose log files are the empty ones that begin file groups."""
-        return instant < _INIT_BELOW
+        return instant < INIT_BELOW
 
     def data_instant(self, time: str) -> Instant | None:
         """The completed instant of the data table that a delta commit stands for, a write or a clean; None without one."""
@@ -291,7 +293,7 @@ class GroupFinder:
         if partition in self._listed or partition not in self._named:
             return False
         there = {file.path for file in self.storage.list(partition)}
-        begins = {time for path in there if (time := instant_in(path.rpartition("/")[2])) and time < _INIT_BELOW}
+        begins = {time for path in there if (time := instant_in(path.rpartition("/")[2])) and time < INIT_BELOW}
         known = {**self.timeline.archived_completions(begins), **self.timeline.completion_times}
         began = max((known.get(time, "") for time in begins), default="")
         named = self._named[partition]

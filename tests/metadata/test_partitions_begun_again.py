@@ -100,6 +100,17 @@ def test_compactions_take_no_file_of_before(tmp_path: Path) -> None:
         assert_sound(table)
 
 
+def test_a_later_index_hides_no_file_group_of_before(tmp_path: Path) -> None:
+    """Apache Hudi lays it out at the first instant that is free, before those of older indexes where they are archived."""
+    table = grown(tmp_path / "t", {"hoodie.metadata.record.index.min.filegroup.count": "40"})
+    timeline = hudimeta.Table(table.path).metadata.timeline
+    move_to_history(table.storage.sub(METADATA), timeline, [i for i in timeline.completed if i.time < "1"])
+    begin_again(table, "column_stats", "0" * 17)
+    assert_sound(table)
+    table.write(Operation.UPSERT, simple_rows(range(3, 30), 9))
+    assert_sound(table)
+
+
 def test_a_lost_file_is_no_new_beginning(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     lost = sorted(Path(table.path, METADATA, "partition_stats").glob(".*.log.*"))[-1]
