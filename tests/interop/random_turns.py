@@ -104,6 +104,7 @@ class RandomTurns:
                 self.said.append(f"{step} by {'us' if ours else 'Apache Hudi'}")
                 known = self.model.copy()
                 self._do(step, ours)
+                self.answers.was_partial |= self.wide and step in ("update", "merge some") and self.kind.type == "MERGE_ON_READ"
                 self.undoable, self.before = step in WRITES and known != self.model.rows, known
                 self.answers.compare(self.model, self.schema)
                 if len(self.said) == 1:
