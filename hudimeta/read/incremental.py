@@ -56,6 +56,8 @@ class IncrementalRange:
         whole_table: The rows are looked for in today's table, because files of the range are cleaned.
         in_slices: The rows are looked for in the whole slices of the end of the range, because write stats of archived commits,
             which would name the files, are not read.
+        by_time: Archived commits of the range are not known one by one, as in tables of version 6: commit times alone tell
+            which rows are of the range.
     """
 
     begin: str
@@ -64,6 +66,7 @@ class IncrementalRange:
     archived: int = 0
     whole_table: bool = False
     in_slices: bool = False
+    by_time: bool = False
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -149,7 +152,8 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
     unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
     oldest = min((i.completed_at for i in unsaved), default=None)
     archived: tuple[Instant, ...] = ()
-    if oldest is None or low < oldest:
+    by_time = (oldest is None or low < oldest) and snapshot.timeline.history.is_unread
+    if not by_time and (oldest is None or low < oldest):
         known = {i.time for i in snapshot.timeline.writes}
         archived = tuple(
             i
@@ -160,7 +164,7 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
             and (high is None or i.completed_at <= high)
         )
     instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
-    return _judged(snapshot, IncrementalRange(low, high, instants, len(archived)))
+    return _judged(snapshot, IncrementalRange(low, high, instants, len(archived), by_time=by_time))
 
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:
@@ -178,10 +182,10 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     The files that such a range left may be cleaned at any moment, which nobody could tell from the rows that come back.
     """
     oldest = snapshot.timeline.first_active_write or ""
-    newest = found.newest
+    newest = found.newest or (found.end if found.by_time else None)
     if newest is None or (newest >= oldest and newest >= snapshot.earliest_kept):
-        return replace(found, in_slices=found.archived > 0)
-    if _only_moves_rows(snapshot, found.instants):
+        return replace(found, in_slices=found.archived > 0 or found.by_time)
+    if not found.by_time and _only_moves_rows(snapshot, found.instants):
         return replace(found, instants=(), archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         kept = max(oldest, snapshot.earliest_kept)
@@ -213,11 +217,24 @@ def with_commits(where: Expr | None, found: IncrementalRange) -> Expr:
 
     The columns of a table without meta columns do not tell: see `range_slices`.
     """
-    from hudimeta.predicate.tree import And, Column, In, literal
+    from hudimeta.predicate.tree import And
 
-    times = tuple(literal(time) for time in found.times or ("",))
-    in_range = In(Column((COMMIT_TIME,)), times)
+    in_range = _told_by_time(found) if found.by_time else _told_by_commits(found)
     return in_range if where is None else And((in_range, where))
+
+
+def _told_by_commits(found: IncrementalRange) -> Expr:
+    from hudimeta.predicate.tree import Column, In, literal
+
+    return In(Column((COMMIT_TIME,)), tuple(literal(time) for time in found.times or ("",)))
+
+
+def _told_by_time(found: IncrementalRange) -> Expr:
+    from hudimeta.predicate.tree import And, Column, Compare, CompareOp, literal
+
+    column = Column((COMMIT_TIME,))
+    later = Compare(CompareOp.GT, column, literal(found.begin))
+    return later if found.end is None else And((later, Compare(CompareOp.LE, column, literal(found.end))))
 
 
 def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None:

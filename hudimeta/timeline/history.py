@@ -6,8 +6,8 @@
 * `<min>_<max>_<level>.parquet`: columns instantTime, completionTime, action (text, the completed word), metadata, plan (bytes
   of the completed file and of its plan), version (int, 1); sorted by instantTime.
 
-Version 6 archives into log files `.hoodie/archived/.commits_.archive.<N>_<token>`. No read needs them, since whatever is older
-than the active timeline is committed; they are only named.
+Version 6 archives into log files `.hoodie/archived/.commits_.archive.<N>_<token>`. No read opens them, since whatever is older
+than the active timeline is committed; whether there are any is all that a range of commits asks.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ COLUMNS = ("instant_time", "completion_time", "action", "metadata", "plan")
 
 VERSION_FILE = "_version_"
 MANIFEST_PREFIX = "manifest_"
+OLD_LOGS = ".commits_.archive."
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 READ_ATTEMPTS = 3
 """An archiver may merge files and drop them between our reading the manifest and the files it names."""
@@ -161,6 +162,11 @@ class History:
         times = self.times().to_pydict()
         rows = zip(times["instant_time"], times["completion_time"], times["action"], strict=True)
         return tuple(Instant(time, Action(action), State.COMPLETED, completion) for time, completion, action in rows)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether instants were archived as version 6 does it, which nobody reads here. One LIST in layout 1."""
+        return self._layout == 1 and any(info.name.startswith(OLD_LOGS) for info in self._storage.list(self._folder))
 
     def manifest(self, number: int | None = None) -> tuple[ManifestEntry, ...]:
         """The files that make up the history; empty where nothing was archived.

@@ -198,7 +198,8 @@ class Answers:
         self.past[newest.time] = ([dict(row) for row in every], schema)
         archived = sorted(set(self.begins) - set(active))
         self.begins[newest.time] = newest.time if self.kind.version == "6" else newest.completion or ""
-        if self.wide and archived and not self.alone and self.random.random() < 0.5:
+        # Of archived commits of version 6 Apache Hudi tells only rows in file groups to which later ones wrote.
+        if self.wide and archived and self.kind.version != "6" and not self.alone and self.random.random() < 0.5:
             self._changes_since_archived(table, self.begins[self.random.choice(archived)], schema)
 
     def _changes_since_archived(self, table: hudimeta.Table, begin: str, schema: pa.Schema) -> None:

@@ -217,3 +217,26 @@ def test_updates_of_single_columns_by_apache_hudi_come_with_all_columns(rich_tab
             times = {write.time for write in writes[first : number + 1]}
             wanted = [row for row in table_then if row["_hoodie_commit_time"] in times]
             assert sorted(rows.to_pylist(), key=str) == sorted(wanted, key=str)
+
+
+def test_archived_commits_of_version_6_are_in_the_range(rich_table: Unpack) -> None:
+    """Its archive is not read: commit times tell what lies in the range. Apache Hudi leaves rows out that lie in file groups to
+    which no active commit wrote, though it tells the others."""
+    path = rich_table("v6_mor_written_by_12")
+    table = hudimeta.Table(path)
+    first, second, *_, last = table.timeline.writes
+    rows = table.scan().to_table().to_pylist()
+    archive = path / table.timeline.history.folder
+    archive.mkdir(exist_ok=True)
+    (archive / ".commits_.archive.1_1-0-1").write_bytes(b"entries that say the same")
+    for instant in (first, second):
+        for file in (path / ".hoodie").glob(f"{instant.time}.*"):
+            file.unlink()
+    table = hudimeta.Table(path)
+    columns = table.schema.names
+    for begin, wanted in (("earliest", rows), (first.time, [row for row in rows if row["_hoodie_commit_time"] > first.time])):
+        found = table.scan(query_type="incremental", begin=begin, columns=columns).to_table()
+        assert sorted(found.to_pylist(), key=str) == sorted(wanted, key=str)
+    with pytest.raises(TableError, match="archived"):
+        table.scan(query_type="incremental", begin="earliest", end=second.time).to_table()
+    assert table.scan(query_type="incremental", begin=last.time).to_table().num_rows == 0
