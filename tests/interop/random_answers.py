@@ -203,13 +203,12 @@ class Answers:
             self._changes_since_archived(table, self.begins[self.random.choice(archived)], schema)
 
     def _changes_since_archived(self, table: hudimeta.Table, begin: str, schema: pa.Schema) -> None:
-        """As others, unless a clean took files of the range: then both refuse it."""
-        failed = []
+        """As others; where a clean took files of archived commits, Apache Hudi looks for them and fails."""
         try:
             self._changes(table, begin, schema)
-        except HudiFailed as theirs:
-            failed.append(theirs)
-        print("archived range", begin, failed, flush=True)
+        except HudiFailed as failed:
+            if "FileNotFound" not in str(failed) and "does not exist" not in str(failed):
+                raise
 
     def _changes(self, table: hudimeta.Table, begin: str, schema: pa.Schema) -> None:
         """Both tell the same rows that came after a completion time.

@@ -2,6 +2,9 @@
 
 A run plays a short history, another one each day, of those that were played before. HUDIMETA_RANDOM_TABLES_SEED names the first
 of others, HUDIMETA_RANDOM_TABLES how many, HUDIMETA_RANDOM_TABLES_STEPS their length.
+
+Histories from seed 800 on also make and drop indexes, merge some columns, compact logs, ask for changes since archived commits,
+and have tables without record keys and more null and odd partition values.
 """
 
 from __future__ import annotations
