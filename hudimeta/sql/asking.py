@@ -70,7 +70,7 @@ def describe(cursor: Cursor) -> Ask:
     for question in (TableQuestion.HISTORY, TableQuestion.DETAIL):
         if cursor.peek() == question.name and cursor.accept(question.name):
             name = TableName(cursor.dotted())
-            limit = int(cursor.next().text) if question is TableQuestion.HISTORY and cursor.accept("LIMIT") else None
+            limit = _limit(cursor) if question is TableQuestion.HISTORY and cursor.accept("LIMIT") else None
             cursor.finish()
             return Ask(name, question, limit=limit)
     cursor.accept("TABLE")
@@ -79,6 +79,13 @@ def describe(cursor: Cursor) -> Ask:
     name = TableName(cursor.dotted())
     cursor.finish()
     return Ask(name, TableQuestion.EXTENDED)
+
+
+def _limit(cursor: Cursor) -> int:
+    text = cursor.next().text
+    if not text.isdecimal():
+        cursor.fail()
+    return int(text)
 
 
 def _key(inside: Cursor) -> str:

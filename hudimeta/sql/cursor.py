@@ -14,9 +14,21 @@ from hudimeta.predicate import with_escaped_quotes
 
 __all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "words_of"]
 
-FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)\b", re.DOTALL)
+_LINE = r"--(?:[^\n\\]|\\\n|\\(?!\n))*(?:\n|$)"
+"""A comment to the end of the line, or of the next one after a backslash."""
+_INNER = r"/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/"
+_BRACKETED = rf"/\*(?:{_INNER}|[^*/]|\*(?!/)|/(?!\*))*\*/"
+"""A comment in brackets, with others inside of it."""
+FIRST_WORD = re.compile(rf"(?:\s|{_LINE}|{_BRACKETED})*([A-Za-z]+)\b")
 """The word that a statement begins with, after blanks and comments."""
-_OPEN, _CLOSE = ("(", "[", "CASE"), (")", "]", "END")
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"
+_PIECES = re.compile(rf"{_QUOTED}|(?P<line>{_LINE})|{_BRACKETED}", re.DOTALL)
+_OPEN, _CLOSE = ("(", "["), (")", "]")
+_OPERAND_BEFORE = (")", "]", "}", "?")
+"""Marks that end an operand; after all others one comes."""
+_OPERAND_AFTER = ("AND", "OR", "NOT", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV", "CASE", "WHEN", "THEN", "ELSE")
+_AFTER_NAME = ("=", "<", ">", "<=", ">=", "<>", "!=", "<=>", ",", ")", "]", ".", "||", "%", "::", "IS", "IN", "BETWEEN", "LIKE")
+"""What may follow a column of the name `case`, and no CASE."""
 
 
 class Unread(Exception):
@@ -41,7 +53,8 @@ class Word:
     @property
     def upper(self) -> str:
         """The word in upper case; "" for what is quoted."""
-        return self.text.upper() if self.kind in ("word", "mark") else ""
+        found = self.text.upper() if self.kind in ("word", "mark") else ""
+        return "=" if found == "==" else found
 
 
 def words_of(text: str) -> list[Word]:
@@ -53,7 +66,7 @@ def words_of(text: str) -> list[Word]:
     begin, end = first.span(1) if first is not None else (0, 0)
     try:
         # After the first word of some statements, such as SHOW, sqlglot leaves everything uncut.
-        tokens = Spark().tokenize(with_escaped_quotes(text[:begin] + "_" * (end - begin) + text[end:]))
+        tokens = Spark().tokenize(with_escaped_quotes(_on_one_line(text[:begin] + "_" * (end - begin) + text[end:])))
     except SqlglotError as error:
         raise Unread from error
     found: list[Word] = []
@@ -69,13 +82,22 @@ def words_of(text: str) -> list[Word]:
             # Some keywords of two words, such as PARTITIONED BY, are one token.
             for part in token.text.split():
                 at = text.find(part, start)
-                found.append(Word(part, "word", at, at + len(part)))
+                # After a point even a keyword is a name.
+                after_point = bool(found) and found[-1].kind == "mark" and found[-1].text == "."
+                found.append(Word(part, "name" if after_point else "word", at, at + len(part)))
                 start = at + len(part)
         else:
             found.append(Word(token.text, "mark", start, end))
     while found and found[-1].text == ";" and found[-1].kind == "mark":
         found.pop()
     return found
+
+
+def _on_one_line(text: str) -> str:
+    """A text of the same length, without the ends of lines after which comments of Spark go on."""
+    if "\\\n" not in text:
+        return text
+    return _PIECES.sub(lambda m: m[0].replace("\\\n", "  ") if m.lastgroup == "line" else m[0], text)
 
 
 class Cursor:
@@ -174,15 +196,41 @@ class Cursor:
                 return self.between(begin, self.at)
 
     def until(self, *ends: str) -> str:
-        """The text up to one of these words outside of parentheses and CASE, or to the end. Raises Unread when it is empty."""
-        begin, depth = self.at, 0
-        while not self.done and not (depth == 0 and self.peek() in ends):
+        """The text up to one of these words outside of parentheses and CASE, or to the end. Raises Unread when it is empty.
+
+        Where an operand must come, a word is the name of a column, whatever it says: `x = end`, `when case = 1 then when`.
+        """
+        begin, inside, is_name = self.at, list[str](), False
+        while not self.done:
             word = self.peek()
-            depth += (word in _OPEN) - (word in _CLOSE)
-            if depth < 0:
-                self.fail()
+            is_name = self.words[self.at].kind == "word" and self._is_operand(begin, after_name=is_name)
+            if not inside and word in ends and not is_name:
+                break
+            if word in _OPEN or (word == "CASE" and self._begins_case(begin)):
+                inside.append(word)
+            elif word in _CLOSE or (word == "END" and inside[-1:] == ["CASE"] and not is_name):
+                if not inside:
+                    self.fail()
+                inside.pop()
             self.at += 1
         return self.between(begin, self.at)
+
+    def _begins_case(self, begin: int) -> bool:
+        named = self.at > begin and self.words[self.at - 1].upper == "AS"
+        return not named and self.at + 1 < len(self.words) and self.peek(1) not in _AFTER_NAME
+
+    def _is_operand(self, begin: int, *, after_name: bool) -> bool:
+        """True where an operand must come: first, after an operator, and after a word that one follows."""
+        if self.at == begin:
+            return self.at + 1 == len(self.words) or self.peek(1) in _AFTER_NAME
+        before = self.words[self.at - 1]
+        if before.text == "*" and (
+            self.at - 1 == begin or self.words[self.at - 2].upper in ("SELECT", "DISTINCT", ",", "(", ".")
+        ):
+            return False
+        if before.kind == "word":
+            return not after_name and before.upper in _OPERAND_AFTER
+        return before.kind == "mark" and before.text not in _OPERAND_BEFORE
 
     def rest(self) -> str:
         """The text up to the end."""

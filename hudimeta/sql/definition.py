@@ -40,8 +40,9 @@ _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 @redacted
 @dataclass
 class _Clauses:
-    """What was read of a CREATE TABLE after its columns."""
+    """What was read of a CREATE TABLE after its columns. read: The words that its clauses begin with."""
 
+    read: list[str] = field(default_factory=list)
     provider: str = ""
     partition_by: list[str] = field(default_factory=list)
     partition_columns: list[str] = field(default_factory=list)
@@ -99,6 +100,10 @@ def _like(cursor: Cursor, name: TableName, if_not_exists: bool) -> CreateLike:
 
 
 def _clause(cursor: Cursor, found: _Clauses) -> None:
+    word = cursor.peek()
+    if word in found.read:
+        cursor.fail()  # Spark refuses what comes twice
+    found.read.append(word)
     if cursor.accept("USING"):
         found.provider = ".".join(cursor.dotted()).lower()
     elif cursor.accept("OPTIONS") or cursor.accept("TBLPROPERTIES"):

@@ -40,7 +40,7 @@ def insert(cursor: Cursor) -> Insert:
     by_name = cursor.accept("BY", "NAME")
     replaces = not overwrite and cursor.accept("REPLACE", "WHERE")
     where = cursor.until(*(word for word in _QUERY if word != "(")) if replaces else None
-    columns = _columns(cursor.inside()) if cursor.peek() == "(" and cursor.peek(1) not in _QUERY else None
+    columns = _columns(cursor)
     if cursor.peek() not in _QUERY:
         cursor.fail()
     query = f"{before} {cursor.rest()}".strip()
@@ -76,12 +76,20 @@ def _up_to_insert(cursor: Cursor) -> str:
     return cursor.between(begin, cursor.at)
 
 
-def _columns(inside: Cursor) -> tuple[str, ...]:
-    names = [inside.identifier()]
-    while inside.accept(","):
-        names.append(inside.identifier())
-    inside.finish()
-    return tuple(names)
+def _columns(cursor: Cursor) -> tuple[str, ...] | None:
+    """The columns in parentheses that come next; None where a query does, in parentheses or not."""
+    if cursor.peek() != "(":
+        return None
+    begin = cursor.at
+    inside = cursor.inside()
+    names = inside.words[::2]
+    are_names = all(word.kind in ("name", "word") for word in names) and all(word.upper == "," for word in inside.words[1::2])
+    if len(inside.words) % 2 and are_names and cursor.peek() in _QUERY:
+        return tuple(word.text for word in names)
+    if inside.peek() not in _QUERY:
+        cursor.fail()
+    cursor.at = begin
+    return None
 
 
 def partition_values(inside: Cursor) -> PartitionValues:

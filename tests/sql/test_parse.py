@@ -377,3 +377,69 @@ def test_inserts_share_what_stands_after_from() -> None:
     assert target_of(text) == name("t")
     for other in ("FROM a SELECT x", "FROM a INSERT INTO t VALUES (1)", "FROM a INSERT INTO t", "FROM a |> WHERE insert > 1"):
         assert parse(other) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* a /* nested */ comment */ delete from t /* b /* c */ */ where id = 1",
+        "-- a comment that goes on \\\n after the line\ndelete from t where id = 1",
+        "delete from t -- that is \\\n where id = 2\n where id = 1",
+        "delete from t where id = 1;;",
+        "--c\r\ndelete/**/from/**/t where id = 1 /* ; */ ;",
+    ],
+)
+def test_comments_stand_wherever_spark_takes_them(text: str) -> None:
+    assert parse(text) == Delete(name("t"), None, "id = 1")
+    assert target_of(text) == name("t")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "update t set end = 1, case = end where end = 2",
+            Update(name("t"), None, ((("end",), "1"), (("case",), "end")), "end = 2"),
+        ),
+        ("update t set a = t.where where t.case = 1", Update(name("t"), None, ((("a",), "t.where"),), "t.case = 1")),
+        (
+            "update t set a == case when end = 1 then case else end end",
+            Update(name("t"), None, ((("a",), "case when end = 1 then case else end end"),), None),
+        ),
+        ("insert into t (select, from) values (1, 2)", Insert(name("t"), "values (1, 2)", columns=("select", "from"))),
+        ("insert into t (values) (select 1)", Insert(name("t"), "(select 1)", columns=("values",))),
+        ("insert into t (table u)", Insert(name("t"), "(table u)")),
+        ("insert into t () values (1)", None),
+        (
+            "merge into t using u on t.when = u.id when matched and u.then = when then update set when = u.when, b = when",
+            MergeStatement(
+                name("t"),
+                None,
+                "u",
+                "u",
+                "t.when = u.id",
+                (
+                    MergeClause(
+                        MergeRows.MATCHED, MergeAction.UPDATE, "u.then = when", ((("when",), "u.when"), (("b",), "when"))
+                    ),
+                ),
+            ),
+        ),
+    ],
+)
+def test_keywords_are_names_where_an_operand_must_come(text: str, found: object) -> None:
+    assert parse(text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create table t (id int) using hudimeta using parquet",
+        "create table t (id int) using hudimeta comment 'x' comment 'y'",
+        "create table t (id int) using hudimeta location '/a' location '/b'",
+        "describe history t limit x",
+        "describe history t limit -1",
+    ],
+)
+def test_what_spark_refuses_is_left_to_it(text: str) -> None:
+    assert parse(text) is None
