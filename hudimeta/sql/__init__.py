@@ -10,6 +10,7 @@ from __future__ import annotations
 from hudimeta.sql.asking import Ask, TableQuestion
 from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
+from hudimeta.sql.constants import is_constant
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters
@@ -114,6 +115,7 @@ __all__ = [
     "Update",
     "function_tables",
     "identifier_calls",
+    "is_constant",
     "is_default",
     "may_write",
     "moment",

@@ -29,6 +29,7 @@ _OPERAND_BEFORE = (")", "]", "}", "?")
 _OPERAND_AFTER = ("AND", "OR", "NOT", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV", "CASE", "WHEN", "THEN", "ELSE")
 _AFTER_NAME = ("=", "<", ">", "<=", ">=", "<>", "!=", "<=>", ",", ")", "]", ".", "||", "%", "::", "IS", "IN", "BETWEEN", "LIKE")
 """What may follow a column of the name `case`, and no CASE."""
+_SIGNS = ("+", "-", "*", "/")
 
 
 class Unread(Exception):
@@ -222,7 +223,7 @@ class Cursor:
     def _is_operand(self, begin: int, *, after_name: bool) -> bool:
         """True where an operand must come: first, after an operator, and after a word that one follows."""
         if self.at == begin:
-            return self.at + 1 == len(self.words) or self.peek(1) in _AFTER_NAME
+            return self.at + 1 == len(self.words) or self.peek(1) in (*_AFTER_NAME, *_SIGNS)
         before = self.words[self.at - 1]
         if before.text == "*" and (
             self.at - 1 == begin or self.words[self.at - 2].upper in ("SELECT", "DISTINCT", ",", "(", ".")

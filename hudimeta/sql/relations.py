@@ -44,6 +44,10 @@ _NO_ALIAS = (
 """What may follow a table and is no name for it."""
 
 
+_NO_TABLE = ("SELECT", "LATERAL")
+"""What may follow FROM, JOIN and a comma between relations and is no table; any other word is the name of one."""
+
+
 @dataclass(frozen=True)
 class Reference:
     """A table that a query reads.
@@ -188,7 +192,7 @@ def _read(cursor: Cursor) -> list[Reference]:
             here.among = here.next_is_one = True
         elif word == "," and here.among:
             here.next_is_one = True
-        elif word in _ENDS_FROM:
+        elif word in _ENDS_FROM and not (here.next_is_one and word not in _NO_TABLE):
             here.selects = here.selects or word == "SELECT"
             here.among = here.next_is_one = False
         elif here.next_is_one and cursor.words[cursor.at].kind in ("word", "name"):

@@ -321,8 +321,8 @@ def test_manifests_in_the_table_go_after_a_week(tmp_path: Path) -> None:
 def test_the_examples_of_the_guide_run(spark: SparkSession, tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     trips = pa.table({"id": ["a", "b"], "month": ["2026-01", "2026-02"], "fare": [70.0, -1.0], "ts": [1, 1]})
-    capture = {"hoodie.table.cdc.enabled": "true"}
-    table = create(tmp_path / "trips", trips, partition_by="month", type="MERGE_ON_READ", options=capture)
+    options = {"hoodie.table.cdc.enabled": "true", "hoodie.metadata.record.index.enable": "true"}
+    table = create(tmp_path / "trips", trips, partition_by="month", type="MERGE_ON_READ", options=options)
     moment = table.timeline.writes[-1].time
     more = spark.createDataFrame([("c", "2026-01", 90.0, 2)], "id string, month string, fare double, ts long")
     known = {"spark": spark, "df": more}

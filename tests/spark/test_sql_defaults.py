@@ -13,6 +13,7 @@ from pyspark_hudimeta import HudiTable
 
 import hudimeta
 from hudimeta.table.column_defaults import column_defaults
+from tests.elsewhere import REMOTE
 from tests.spark.tables import check
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def test_rows_get_what_columns_have_by_default(spark: SparkSession, path: Path) 
     }
 
 
-@pytest.mark.parametrize("door", ["plain", "attached", "planned"])
+@pytest.mark.parametrize("door", ["plain", "planned", *(["attached"] if not REMOTE else [])])
 def test_rows_of_a_dataframe_that_lack_columns_get_them(spark: SparkSession, path: Path, door: str) -> None:
     def write(frame: DataFrame, operation: str) -> None:
         if door == "planned":

@@ -125,3 +125,21 @@ def test_several_statements_and_variables(spark: SparkSession, table: hudimeta.T
     with pytest.raises(Exception, match="parameters with names"):
         pyspark_hudimeta.sql(spark, "select ?; select ?", [1, 2])
     assert rows(spark, "select count(*) from by_door") == [(20,)]
+
+
+def test_constants_are_refused_before_a_write_begins(spark: SparkSession, table: hudimeta.Table) -> None:
+    def files() -> list[str]:
+        return sorted(str(file) for file in Path(table.path).rglob("*"))
+
+    before = files()
+    for statement, says in {
+        "update by_door set price = 'abc' where id = 99": "CAST_INVALID_INPUT",
+        "update by_door set ts = 30000000000000000000 where id = 99": "CAST_OVERFLOW",
+        "merge into by_door t using (select 9 i) s on id = i when matched then update set price = 'x'": "CAST_INVALID_INPUT",
+        "insert into by_door values (1, 'x', 1, 30000000000000000000, 'd1')": "CAST_OVERFLOW",
+        "insert into by_door select 1, 'x', 1, cast('abc' as bigint), 'd1'": "CAST_INVALID_INPUT",
+    }.items():
+        with pytest.raises(Exception, match=says):
+            pyspark_hudimeta.sql(spark, statement)
+        assert files() == before, statement
+    assert rows(spark, "update by_door set price = '2.5', ts = 3 where id = 1") == [(1,)]

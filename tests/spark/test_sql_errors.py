@@ -116,6 +116,14 @@ OF_EVERY_KIND = {
     "explain call show_commit(table => 'wrong')": "show_commits",
     "analyze table wrong compute statistics for columns id, nope": "columns of the table",
     "merge into wrong w using wrong s on w.id = s.id": "MERGE_WITHOUT_WHEN|WHEN clause",
+    "update wrong set price = explode(array(1, 2))": "UNSUPPORTED_GENERATOR",
+    "update wrong set price = 1 returning id": r"pos (27|37)\)",
+    "merge into wrong t using wrong s on false when not matched then insert (id, ts) values (t.id, 1)": "UNRESOLVED_COLUMN",
+    "merge into wrong t using (select 1 x) s on false when not matched and t.id = 1 then insert (id) values (x)": "UNRESOLVED",
+    "merge into wrong t using (select 1 x) s on false when not matched by source then update set price = s.x": "UNRESOLVED",
+    "merge into wrong t using (select 1 x) s on false when not matched by source and x = 1 then delete": "UNRESOLVED_COLUMN",
+    "describe history wrong limit x": "PARSE_SYNTAX_ERROR",
+    "create table wrong2 (id int) using hudimeta comment 'x' comment 'y'": "DUPLICATE_CLAUSES",
 }
 """Wrong columns, types, views, nested names, parameters and texts of the kinds of statements that are not above."""
 
@@ -189,6 +197,27 @@ def test_names_are_compared_as_the_session_says(attached: SparkSession, path: Pa
             attached.sql(statement)
     attached.sql("update spark_catalog.default.wrong set price = 5, ts = 3 where spark_catalog.default.wrong.id = 2")
     assert sorted(tuple(row) for row in attached.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 5.0)]
+
+
+def test_keywords_are_names_and_tables_are_named_in_full(attached: SparkSession, path: Path) -> None:
+    attached.sql("create table keywords (end int, case int, when string, then int, group string) using hudimeta")
+    try:
+        attached.sql("insert into keywords (end, case, when, group) values (1, 1, 'a', 'g'), (2, 2, 'b', 'g')")
+        attached.sql("update keywords set case = end + case, when = case when case == 1 then when else 'c' end where end = 1")
+        attached.sql(
+            "merge into keywords t using keywords s on t.end = s.end and t.when = 'b' "
+            "when matched and s.case = 2 then update set then = s.end, t.when = s.when"
+        )
+        found = attached.sql("select end, case, when, then from keywords order by end").collect()
+        assert [tuple(row) for row in found] == [(1, 2, "a", None), (2, 2, "b", 2)]
+    finally:
+        attached.sql("drop table keywords")
+    attached.sql("update wrong set price = default.wrong.price + 1, ts = 2 where spark_catalog.default.wrong.id = 1")
+    attached.sql(
+        "/* a /* comment */ in another */ merge into wrong using default.wrong s on default.wrong.id = s.id and s.id = 2 "
+        "when matched then update set price = spark_catalog.default.wrong.price + 5, ts = 2 -- and one that goes on \\\n here"
+    )
+    assert sorted(row.price for row in attached.sql("select price from wrong").collect()) == [2.0, 7.0]
 
 
 def test_quotes_comments_and_statements_in_texts(attached: SparkSession, path: Path) -> None:

@@ -34,6 +34,7 @@ from hudimeta.sql import (
     TableName,
     Update,
     Vacuum,
+    is_constant,
     may_write,
     named_parameters,
     parse,
@@ -443,3 +444,15 @@ def test_keywords_are_names_where_an_operand_must_come(text: str, found: object)
 )
 def test_what_spark_refuses_is_left_to_it(text: str) -> None:
     assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["('x')", "(1.5e3)", "cast(:p as decimal(9, 2))", "date'2026-01-02'", "f(null, x'00')", "1 / 0"]
+)
+def test_constants_name_no_column(text: str) -> None:
+    assert is_constant(text)
+
+
+@pytest.mark.parametrize("text", ["x", "`x` + 1", "t.x", "f(x)", "(select 1)", "{frame}", "case when x then 1 end", "'open"])
+def test_what_may_name_a_column_is_no_constant(text: str) -> None:
+    assert not is_constant(text)

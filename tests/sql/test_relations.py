@@ -39,6 +39,7 @@ from hudimeta.sql import (
         ("select * from t lateral view explode(x) e as a, b join u", ["t", "u"]),
         ("insert into p select 'from x', /* from y */ z from t", ["t"]),
         ("select * from range(3), values (1), t", ["t"]),
+        ("select 1 from order join when w on 1 = 1, set where a order by b", ["order", "when", "set"]),
         ("select ) from t", []),
     ],
 )

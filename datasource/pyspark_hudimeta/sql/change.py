@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
@@ -43,6 +44,7 @@ __all__ = ["Change", "key_changed"]
 
 _ANSI = "spark.sql.ansi.enabled"
 _FROM_TEXT = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
+_GENERATOR = re.compile(r"\b(?:pos)?explode(?:_outer)?\s*\(|\b(?:inline(?:_outer)?|stack|json_tuple)\s*\(", re.IGNORECASE)
 _NUMBER = count()
 _SEQNO = "_hoodie_commit_seqno"
 
@@ -126,7 +128,8 @@ class Change:
             path = self.set_path(parts, stated, inserting=inserting)
             if is_default(value):
                 value = self.defaults.get(path[0], "null") if len(path) == 1 else "null"
-            stated[path] = f"({value})"
+            # One row would become several: inside of another expression Spark refuses that.
+            stated[path] = f"coalesce({value})" if _GENERATOR.search(value) else f"({value})"
         found = whole_columns(self.entry.columns, stated, self.own, _field, _struct)
         for column in found if not inserting else ():
             if column in self.fixed and not keys_may_change:

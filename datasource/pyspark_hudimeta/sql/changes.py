@@ -209,7 +209,9 @@ class _Merging(Change):
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
         source = self.source()
-        joined = self._joined(self.named(self.rows(moment)), self.named(source), source.columns, schema)
+        ours, theirs = self.named(self.rows(moment)), self.named(source)
+        self._check_conditions(ours, theirs)
+        joined = self._joined(ours, theirs, source.columns, schema)
         if len(self._statement.clauses) > 1:
             joined = joined.persist()
             self.stack.callback(joined.unpersist)
@@ -219,6 +221,14 @@ class _Merging(Change):
             for number, clause in enumerate(self._statement.clauses)
         ]
         return reduce(DataFrame.unionAll, made)
+
+    def _check_conditions(self, target: str, source: str) -> None:
+        """Let Spark say where the condition of a clause names the side that its rows do not have."""
+        for clause in self._statement.clauses:
+            if clause.condition is not None and clause.rows is not MergeRows.MATCHED:
+                inserting = clause.rows is MergeRows.NOT_MATCHED
+                rows, name = (source, self._source) if inserting else (target, self.alias)
+                _ = self.query(f"SELECT ({clause.condition}) AS c FROM {rows} AS {quoted(name)}").schema
 
     def _joined(self, target: str, source: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
         """A struct for each side, the names that only one of them has, and the number of the clause that a row goes to."""
@@ -254,17 +264,17 @@ class _Merging(Change):
             shown = ", ".join([*nothing, *(values.get(name) or self.defaults.get(name, "null") for name in schema.names)])
         else:
             shown = self.shown(schema, values)
-        sides = f"(SELECT *{self._bare_names(clause.rows, columns, schema)} FROM {pairs})"
+        sides = f"(SELECT {self._visible(clause.rows, columns, schema)} FROM {pairs})"
         return self.changes(f"SELECT {shown} FROM {sides} WHERE {CLAUSE} = {number}", ACTIONS[clause.action], schema)
 
-    def _bare_names(self, rows: MergeRows, columns: Sequence[str], schema: pa.Schema) -> str:
-        """The names that both sides have: where a clause has rows of one side only, they mean that side's columns."""
+    def _visible(self, rows: MergeRows, columns: Sequence[str], schema: pa.Schema) -> str:
+        """What a clause may name: both sides, or the one that its rows have, whose columns are there without it as well."""
         if rows is MergeRows.MATCHED:
-            return ""
+            return "*"
         ours = rows is MergeRows.NOT_MATCHED_BY_SOURCE
-        side, names, others = (self.alias, schema.names, columns) if ours else (self._source, columns, schema.names)
-        both = {name.lower() for name in others} - {self.alias.lower(), self._source.lower()}
-        return "".join(f", {quoted(side)}.{quoted(name)}" for name in names if name.lower() in both)
+        side, names = (self.alias, schema.names) if ours else (self._source, columns)
+        bare = [name for name in names if name.lower() not in (self.alias.lower(), self._source.lower())]
+        return ", ".join([quoted(side), CLAUSE, *(f"{quoted(side)}.{quoted(name)}" for name in bare)])
 
     def _values(self, clause: MergeClause, columns: Sequence[str]) -> dict[str, str]:
         inserting = clause.action is MergeAction.INSERT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
+from hudimeta.sql import is_constant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,24 +19,21 @@ def check_constants(session: SqlSession, values: Mapping[str, str], assign: Call
     """Compute new values that name nothing of the table.
 
     Args:
-        session: The session's SQL. Through Connect nothing is computed here, and tasks find what is wrong.
+        session: The session's SQL.
         values: Expressions in SQL, by column.
         assign: A row with a value of a column, as Spark assigns it.
 
     Raises:
         PySparkException: A value that is none of its column.
     """
-    for column, value in values.items() if session.jvm is not None else ():
-        if "SELECT" in value.upper():
-            continue  # a query is run once, with the statement
-        try:
-            one = session.query(f"SELECT {value} AS value")
-        except AnalysisException:
-            continue  # it names columns, or is found to be wrong with the statement
-        raise_at_once(session, assign(column, one))
+    for column, value in values.items():
+        if is_constant(value):
+            raise_at_once(session, assign(column, session.query(f"SELECT {value} AS value")))
 
 
 def raise_at_once(session: SqlSession, rows: DataFrame) -> None:
     """Let Spark compute the constants of rows. Raises PySparkException where they cannot be."""
     if session.jvm is not None:
         rows._jdf.queryExecution().optimizedPlan()
+    else:
+        session.explained(rows, "simple")  # a plan that is shown is optimised first, which computes constants

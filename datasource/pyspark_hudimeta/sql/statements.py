@@ -6,9 +6,12 @@ table that it names, in the catalog; the whole text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import ParseException
 
 from hudimeta.config import refuse_on_write
 from hudimeta.errors import UnsupportedFeature
@@ -36,6 +39,7 @@ from hudimeta.sql import (
     Script,
     SetOption,
     SetTableProperties,
+    TableName,
     Update,
     Vacuum,
     may_write,
@@ -68,7 +72,7 @@ from pyspark_hudimeta.sql.views import change_view, explain_change_of_view
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from hudimeta.sql import Statement, TableName
+    from hudimeta.sql import Statement
 
 __all__ = ["run_statement"]
 
@@ -99,8 +103,22 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
     called = with_names(session, written, parameters)
     written, text = called, text if called == written else called
     session = replace(session, parameters=parameters, frames=frames)
-    done = _own(session, written, text) if may_write(text) else None
+    try:
+        done = _own(session, written, text) if may_write(text) else None
+    except ParseException:
+        _let_spark_read(session, text)
+        raise
     return done if done is not None or not may_exchange(text) else exchanged_query(session, written)
+
+
+def _let_spark_read(session: SqlSession, text: str) -> None:
+    """Let Spark say what is wrong with a whole statement, of which it was given parts; nothing is run."""
+    if may_write(text) not in _OF_SPARK or session.frames:
+        return
+    if session.jvm is not None:
+        session.jvm.session.sessionState().sqlParser().parsePlan(text)
+    else:
+        session.plain(f"EXPLAIN {text}", session.parameters)
 
 
 def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
@@ -152,6 +170,8 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     return _run(session, *found, text)
 
 
+_OF_SPARK = ("INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "FROM")
+"""First words of statements that Spark can read as a whole."""
 _WITHOUT_SPARK = (Ask, Optimize, Vacuum, Restore, DropIndex, RefreshIndex)
 
 
@@ -201,7 +221,7 @@ def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
     """The table that a statement is about, and the statement; None where it is none of ours."""
     name = target_of(text)
     entry = session.entry(name) if name is not None else None
-    statement = _parsed(text, name) if entry is not None and name is not None else None
+    statement = _parsed(session, text, name) if entry is not None and name is not None else None
     return (entry, statement) if entry is not None and statement is not None else None
 
 
@@ -218,11 +238,22 @@ def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
     return explain_query(session, statement) if reads_rows(statement.text) else None
 
 
-def _parsed(text: str, name: TableName) -> Statement | None:
+def _parsed(session: SqlSession, text: str, name: TableName) -> Statement | None:
     """The statement, with the tables that it changes and reads by their bare names where it names their columns."""
-    statement = parse(without_database(text, name))
+    text = _with_bare_names(session, text, name)
+    statement = parse(text)
     source = source_of(statement) if isinstance(statement, MergeStatement) else None
-    return statement if source is None else parse(without_database(without_database(text, name), source))
+    return statement if source is None else parse(_with_bare_names(session, text, source))
+
+
+def _with_bare_names(session: SqlSession, text: str, name: TableName) -> str:
+    """A statement in which columns of a table are not named by its database and catalog, whether they name it or not."""
+    if name.is_folder or not re.search(rf"\.\s*`?{re.escape(name.table)}`?\s*\.", text, re.IGNORECASE):
+        return text
+    catalog, database, table = session.full_parts(name)
+    for parts in ((catalog, database, table), (database, table)):
+        text = without_database(text, TableName(parts))
+    return text
 
 
 def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
