@@ -13,7 +13,7 @@ from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.constants import is_constant
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.insertion import InsertEach
-from hudimeta.sql.parameters import named_parameters
+from hudimeta.sql.parameters import named_parameters, with_literals
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.relations import Reference, function_tables, identifier_calls, moment, references
@@ -128,6 +128,7 @@ __all__ = [
     "split",
     "target_of",
     "with_defaults",
+    "with_literals",
     "without_database",
     "without_defaults",
 ]

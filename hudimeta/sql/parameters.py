@@ -6,11 +6,12 @@ A `?` means the next value in the order of the whole text, which the parts do no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hudimeta.sql.cursor import Unread, words_of
 
-__all__ = ["named_parameters"]
+__all__ = ["named_parameters", "with_literals"]
 
 
 def named_parameters(text: str, values: Sequence[Any]) -> tuple[str, Mapping[str, Any]] | None:
@@ -30,3 +31,20 @@ def named_parameters(text: str, values: Sequence[Any]) -> tuple[str, Mapping[str
     for mark, name in zip(reversed(marks), reversed(names), strict=True):
         text = f"{text[: mark.start]}:{name}{text[mark.end :]}"
     return text, dict(zip(names, values, strict=False))
+
+
+def with_literals(text: str, literals: Mapping[str, str]) -> str:
+    """A text with literals in the places of named parameters; all others stay.
+
+    Args:
+        text: A statement, or a part of one.
+        literals: In SQL, by name.
+    """
+    try:
+        words = words_of(text)
+    except Unread:
+        return text
+    for mark, name in reversed(list(pairwise(words))):
+        if (mark.kind, mark.text) == ("mark", ":") and name.kind == "word" and name.text in literals:
+            text = f"{text[: mark.start]}{literals[name.text]}{text[name.end :]}"
+    return text

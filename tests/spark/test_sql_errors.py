@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import hudimeta
 from tests.spark.tables import check
 
 if TYPE_CHECKING:
@@ -195,6 +196,10 @@ def test_names_are_compared_as_the_session_says(attached: SparkSession, path: Pa
     }.items():
         with pytest.raises(Exception, match=says):
             attached.sql(statement)
+    attached.sql(
+        "merge into wrong t using (select 1 as id, 9L as ts, 3D as price, 4D as PRICE) s on t.id = s.id "
+        "when matched then update set *"
+    )
     attached.sql("update spark_catalog.default.wrong set price = 5, ts = 3 where spark_catalog.default.wrong.id = 2")
     assert sorted(tuple(row) for row in attached.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 5.0)]
 
@@ -218,6 +223,37 @@ def test_keywords_are_names_and_tables_are_named_in_full(attached: SparkSession,
         "when matched then update set price = spark_catalog.default.wrong.price + 5, ts = 2 -- and one that goes on \\\n here"
     )
     assert sorted(row.price for row in attached.sql("select price from wrong").collect()) == [2.0, 7.0]
+
+
+def test_parameters_and_variables_stand_where_literals_do(
+    attached: SparkSession, path: Path, conf: Callable[[str, str], None]
+) -> None:
+    attached.sql("insert into wrong partition (day = :d) select 3, 'c', 3, 1", {"d": "it's"})
+    attached.sql("insert overwrite wrong partition (day = ?) select ?, 'd', 4, 1", ["d1", 4])
+    found = attached.sql("select id, day from wrong order by id").collect()
+    assert [tuple(row) for row in found] == [(2, "d2"), (3, "it's"), (4, "d1")]
+    attached.sql("alter table wrong set tblproperties ('note' = :n)", {"n": "it's :d"})
+    (row,) = attached.sql("show tblproperties wrong ('note')").collect()
+    assert row.value == "it's :d"
+    place = path.parent / "given"
+    attached.sql(
+        "create table given (id int comment :c, n int default :n) using hudimeta comment :c location :l "
+        "tblproperties (primaryKey = :k)",
+        {"c": "it's", "n": 7, "l": str(place), "k": "id"},
+    )
+    try:
+        attached.sql("insert into given (id) values (:id)", {"id": 1})
+        assert [tuple(row) for row in attached.sql("select * from given").collect()] == [(1, 7)]
+        assert hudimeta.Table(place).properties.record_keys == ("id",)
+        assert attached.sql("select count(*) from hudi_timeline(:t)", {"t": "given"}).collect()[0][0] == 1
+        assert attached.catalog.getTable("given").description == "it's"
+    finally:
+        attached.sql("drop table given")
+    conf("of_wrong", "wrong")
+    attached.sql("delete from ${of_wrong} where day = '${hiveconf:of_wrong}' or id = 4")
+    assert [row.id for row in attached.sql("select id from ${of_wrong} order by id").collect()] == [2, 3]
+    with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
+        attached.sql("insert into wrong partition (day = :other) select 3, 'c', 3, 1", {"d": "x"})
 
 
 def test_quotes_comments_and_statements_in_texts(attached: SparkSession, path: Path) -> None:

@@ -39,6 +39,7 @@ from hudimeta.sql import (
     named_parameters,
     parse,
     target_of,
+    with_literals,
     without_database,
 )
 
@@ -456,3 +457,8 @@ def test_constants_name_no_column(text: str) -> None:
 @pytest.mark.parametrize("text", ["x", "`x` + 1", "t.x", "f(x)", "(select 1)", "{frame}", "case when x then 1 end", "'open"])
 def test_what_may_name_a_column_is_no_constant(text: str) -> None:
     assert not is_constant(text)
+
+
+def test_literals_stand_for_parameters() -> None:
+    text = "create table t (i int comment :c, s struct<a:int>) using hudimeta location :l -- :c\n comment ':c' options (x = :x)"
+    assert with_literals(text, {"c": "'it'", "l": "'/t'"}) == text.replace("comment :c", "comment 'it'").replace(":l", "'/t'")

@@ -15,7 +15,7 @@ from hudimeta.sql import quoted
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["assigned", "column_of", "filled"]
+__all__ = ["assigned", "column_of", "filled", "same_named"]
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
 
@@ -92,6 +92,13 @@ def column_of(columns: StructType, name: str) -> str:
         hint = "Name columns of the table."
         raise ConfigError("column", name, f"columns of the table: {', '.join(columns.names)}", hint)
     return str(found[0])
+
+
+def same_named(columns: StructType, others: Sequence[str]) -> dict[str, str]:
+    """Those of other columns that have the name of a column of a table, by this one, as the session compares names."""
+    alike = {} if _is_case_sensitive() else {name.lower(): name for name in others}
+    found = {name: name if name in others else alike.get(name.lower()) for name in columns.names}
+    return {name: other for name, other in found.items() if other is not None}
 
 
 def _is_case_sensitive() -> bool:

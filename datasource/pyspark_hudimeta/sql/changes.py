@@ -30,6 +30,7 @@ from hudimeta.sql import (
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import arrow_schema
+from pyspark_hudimeta.routed.assignment import same_named
 from pyspark_hudimeta.sql.altering import add_columns
 from pyspark_hudimeta.sql.change import Change
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
@@ -282,7 +283,6 @@ class _Merging(Change):
             return {}
         stated = clause.assignments
         if stated is None:
-            theirs = {name.lower(): name for name in columns}
-            both = [name for name in self.entry.columns.names if name.lower() in theirs]
-            stated = tuple(((name,), f"{quoted(self._source)}.{quoted(theirs[name.lower()])}") for name in both)
+            both = same_named(self.entry.columns, columns)
+            stated = tuple(((name,), f"{quoted(self._source)}.{quoted(theirs)}") for name, theirs in both.items())
         return self.values(stated, keys_may_change=True, inserting=inserting)

@@ -1,4 +1,4 @@
-"""`IDENTIFIER(expression)` in statements of ours: the name that the expression gives stands in its place."""
+"""`IDENTIFIER(expression)` and `${variable}` in statements of ours: the name or the value stands in its place."""
 
 from __future__ import annotations
 
@@ -13,9 +13,25 @@ from hudimeta.sql import identifier_calls, name_of
 if TYPE_CHECKING:
     from pyspark_hudimeta.sql.session import SqlSession
 
-__all__ = ["with_names"]
+__all__ = ["with_names", "with_variables"]
 
 _MAY = re.compile(r"\bidentifier\s*\(", re.IGNORECASE)
+
+_VARIABLE = re.compile(r"\$\{(?:(?:hiveconf|hivevar|sparkconf|spark):)?([^}$\s]+)\}")
+_SUBSTITUTE = "spark.sql.variable.substitute"
+
+
+def with_variables(session: SqlSession, text: str) -> str:
+    """A statement with what SET gave in the places of `${…}`, as Spark reads it; what nobody set stays.
+
+    Args:
+        session: Whose variables.
+        text: The statement.
+    """
+    if "${" not in text or str(session.spark.conf.get(_SUBSTITUTE)).lower() != "true":
+        return text
+    known = session.spark.conf.getAll
+    return _VARIABLE.sub(lambda found: known.get(found[1], found[0]), text)
 
 
 def with_names(session: SqlSession, text: str, parameters: Mapping[str, Any] | None) -> str:

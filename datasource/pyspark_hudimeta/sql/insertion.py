@@ -12,12 +12,13 @@ from pyspark.sql.types import StructType
 from hudimeta.config import OPTIONS
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.sql import Insert, quoted, with_defaults
+from hudimeta.sql import Insert, quoted, with_defaults, with_literals
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.constants import raise_at_once
 from pyspark_hudimeta.sql.partitions import partition_path
+from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
@@ -84,7 +85,11 @@ class _Insertion:
         properties = self._table.properties
         self._fields = properties.partition_fields
         self._ordered = bool(properties.record_keys and properties.ordering_fields)
-        self._given = {column_of(entry.columns, name): value for name, value in statement.partition or ()}
+        known = literals(session.parameters)
+        self._given = {
+            column_of(entry.columns, name): value if value is None else with_literals(value, known)
+            for name, value in statement.partition or ()
+        }
         self._defaults = defaults_of(entry, self._table)
         self._fixed = {name: value for name, value in self._given.items() if value is not None}
 

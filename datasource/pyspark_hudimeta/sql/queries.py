@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from hudimeta.config.options import AS_OF, COLUMNS, PATH
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.sql import Reference, function_tables, quoted, references, without_database
+from hudimeta.sql import Reference, function_tables, quoted, references, with_literals, without_database
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.sql.moments import instant_named
+from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 from pyspark_hudimeta.table_functions import FUNCTIONS
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["exchanged_query", "may_exchange"]
 
 _MAY = re.compile(rf"\bas\s+of\b|\bhudimeta\s*\.\s*`|_hoodie_|\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
+_FUNCTION = re.compile(rf"\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
 _META = re.compile("|".join(META_COLUMNS), re.IGNORECASE)
 _VIEW = re.compile(
     r"\s*create\s+(?:or\s+replace\s+)?(?P<brief>(?:global\s+)?temp(?:orary)?\s+)?view\b|\s*cache\s+(?P<cached>lazy\s+)?table\b",
@@ -112,6 +114,8 @@ class _Exchange:
     def _located_functions(self) -> str:
         """The statement with folders in the place of names in calls of table functions, which run where no catalog is."""
         text = self._text
+        if self._session.parameters and _FUNCTION.search(text):
+            text = with_literals(text, literals(self._session.parameters))
         for named, start, end in reversed(function_tables(text, FUNCTIONS)):
             entry = self._session.entry_named(named) if "/" not in named else None
             if entry is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hudimeta.sql import TableName
     from pyspark_hudimeta.sql.catalog import Entry
 
-__all__ = ["comment_columns", "enter", "keep_comment", "literal", "register", "renamed"]
+__all__ = ["comment_columns", "enter", "keep_comment", "literal", "literals", "register", "renamed"]
 
 _OF_SPARK = ("location", "provider", "owner", "path")
 """Properties that Spark gives every entry."""
@@ -24,6 +24,17 @@ Plain = Callable[[str], Any]
 def literal(text: str) -> str:
     """A text as a literal of Spark's SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def literals(parameters: Mapping[str, Any] | None) -> dict[str, str]:
+    """Parameters of statements as literals of Spark's SQL, by name: texts, whole numbers, true, false and null."""
+    found = {}
+    for name, value in (parameters or {}).items():
+        if isinstance(value, str):
+            found[name] = literal(value)
+        elif value is None or isinstance(value, int):
+            found[name] = str(value if value is not None else "null").lower()
+    return found
 
 
 def register(plain: Plain, name: TableName, location: str, properties: Mapping[str, str], comment: str | None) -> None:

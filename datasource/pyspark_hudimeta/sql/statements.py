@@ -48,6 +48,7 @@ from hudimeta.sql import (
     source_of,
     target_of,
     texts_of,
+    with_literals,
     without_database,
 )
 from pyspark_hudimeta.sql.altering import alter
@@ -58,12 +59,13 @@ from pyspark_hudimeta.sql.definition import create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.executing import execute, execute_in_spark, text_of
 from pyspark_hudimeta.sql.explanation import explain, explain_call, explain_query, reads_rows
-from pyspark_hudimeta.sql.identifiers import with_names
+from pyspark_hudimeta.sql.identifiers import with_names, with_variables
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.inserts import explain_each, has_ours, insert_each
 from pyspark_hudimeta.sql.partitions import change_partitions
 from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
+from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.scripting import run_script
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 from pyspark_hudimeta.sql.upkeep import analyze, optimize, restore, vacuum
@@ -94,6 +96,7 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
     """
     if not isinstance(text, str):
         return None
+    text = with_variables(session, text)
     if not may_write(text) and not may_exchange(text):
         return None
     named = _named(text, args)
@@ -101,6 +104,8 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
         return None
     written, parameters = named
     called = with_names(session, written, parameters)
+    if parameters and may_write(called) in _OF_DEFINITIONS:
+        called = with_literals(called, literals(parameters))
     written, text = called, text if called == written else called
     session = replace(session, parameters=parameters, frames=frames)
     try:
@@ -123,7 +128,9 @@ def _let_spark_read(session: SqlSession, text: str) -> None:
 
 def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
     """The statement with named parameters; None where its parameters do not fit it."""
-    return (text, args) if args is None or isinstance(args, dict) else named_parameters(text, list(args))
+    if isinstance(args, (list, tuple)):
+        return named_parameters(text, args)
+    return (text, args) if args is None or isinstance(args, dict) else None
 
 
 def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
@@ -170,6 +177,8 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     return _run(session, *found, text)
 
 
+_OF_DEFINITIONS = ("CREATE", "REPLACE", "ALTER", "SHOW", "DESCRIBE", "DESC", "OPTIMIZE", "VACUUM")
+"""First words of statements in which parameters stand in other places than in expressions."""
 _OF_SPARK = ("INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "FROM")
 """First words of statements that Spark can read as a whole."""
 _WITHOUT_SPARK = (Ask, Optimize, Vacuum, Restore, DropIndex, RefreshIndex)
