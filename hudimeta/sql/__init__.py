@@ -11,6 +11,7 @@ from hudimeta.sql.asking import Ask, TableQuestion
 from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.constants import is_constant
+from hudimeta.sql.cursor import with_backticks
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters, with_literals
@@ -127,6 +128,7 @@ __all__ = [
     "source_of",
     "split",
     "target_of",
+    "with_backticks",
     "with_defaults",
     "with_literals",
     "without_database",

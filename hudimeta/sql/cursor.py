@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from hudimeta.predicate import with_escaped_quotes
 
-__all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "words_of"]
+__all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "with_backticks", "words_of"]
 
 _LINE = r"--(?:[^\n\\]|\\\n|\\(?!\n))*(?:\n|$)"
 """A comment to the end of the line, or of the next one after a backslash."""
@@ -94,6 +94,16 @@ def words_of(text: str) -> list[Word]:
     return found
 
 
+def with_backticks(text: str) -> str:
+    """A text with names between backticks where it has them between double quotes, as sessions with ANSI's names have."""
+
+    def name(piece: re.Match[str]) -> str:
+        found = piece[0]
+        return "`" + found[1:-1].replace('""', '"').replace("`", "``") + "`" if found[0] == '"' else found
+
+    return _PIECES.sub(name, text)
+
+
 def _on_one_line(text: str) -> str:
     """A text of the same length, without the ends of lines after which comments of Spark go on."""
     if "\\\n" not in text:
@@ -153,11 +163,16 @@ class Cursor:
             self.fail()
 
     def string(self) -> str:
-        """A text in quotes."""
+        """A text in quotes, or several side by side, which are one."""
         word = self.next()
         if word.kind != "string":
             self.fail()
-        return word.text
+        return word.text + (self.string() if self.is_string else "")
+
+    @property
+    def is_string(self) -> bool:
+        """True where a text in quotes comes next."""
+        return not self.done and self.words[self.at].kind == "string"
 
     def identifier(self) -> str:
         """A name, with or without backticks."""

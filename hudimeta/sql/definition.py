@@ -148,9 +148,7 @@ def properties(inside: Cursor) -> dict[str, str]:
         while word.kind != "string" and inside.accept("."):
             key += "." + inside.next().text
         inside.accept("=")
-        value = inside.words[inside.at] if not inside.done else inside.next()
-        text = inside.until(",")
-        found[key] = value.text if value.kind == "string" else text
+        found[key] = inside.string() if inside.is_string else inside.until(",")
         if not inside.accept(","):
             inside.finish()
             return found

@@ -256,6 +256,16 @@ def test_parameters_and_variables_stand_where_literals_do(
         attached.sql("insert into wrong partition (day = :other) select 3, 'c', 3, 1", {"d": "x"})
 
 
+def test_names_stand_in_double_quotes_where_the_session_says_so(
+    attached: SparkSession, path: Path, conf: Callable[[str, str], None]
+) -> None:
+    conf("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    attached.sql("""update "wrong" w set "price" = 4, ts = 2, name = 'a "text"' where "w"."id" = 1""")
+    attached.sql("""insert into "wrong" ("id", "ts", "day") values (1, 3, 'd1')""")
+    found = attached.sql("""select "_hoodie_record_key", "name" from "wrong" order by 1""").collect()
+    assert [tuple(row) for row in found] == [("1", None), ("2", "b")]
+
+
 def test_quotes_comments_and_statements_in_texts(attached: SparkSession, path: Path) -> None:
     attached.sql("update /* ' */ wrong -- it's\n set `name` = 'a \\'quoted\\' -- text', ts = 2 /* ; */ where `id` = 1;")
     attached.sql("execute immediate 'update wrong set name = :n, ts = 2 where id = :i' using 'new' as n, 1 + 1 as i")

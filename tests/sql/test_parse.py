@@ -172,7 +172,7 @@ def test_added_columns(declared: str, column: DeclaredColumn) -> None:
 
 
 @pytest.mark.parametrize(
-    "declared", ["", "n", "n int first first", "n int comment 'a' 'b'", "n int,", "n int somewhere else after"]
+    "declared", ["", "n", "n int first first", "n int comment 'a' comment 'b'", "n int,", "n int somewhere else after"]
 )
 def test_added_columns_that_are_not_read_are_nothing_for_the_catalog_alone(declared: str) -> None:
     found = parse(f"ALTER TABLE t ADD COLUMNS ({declared})")
@@ -462,3 +462,10 @@ def test_what_may_name_a_column_is_no_constant(text: str) -> None:
 def test_literals_stand_for_parameters() -> None:
     text = "create table t (i int comment :c, s struct<a:int>) using hudimeta location :l -- :c\n comment ':c' options (x = :x)"
     assert with_literals(text, {"c": "'it'", "l": "'/t'"}) == text.replace("comment :c", "comment 'it'").replace(":l", "'/t'")
+
+
+def test_texts_side_by_side_are_one() -> None:
+    made = parse("create table t (id int) using hudimeta comment 'it' \"'s\" location '/a' '/b' options (x = 'y' 'z', u 'v')")
+    assert isinstance(made, CreateTable)
+    assert (made.comment, made.location, made.options) == ("it's", "/a/b", {"x": "yz", "u": "v"})
+    assert parse("create table t (id int) using hudimeta options (x = 'y' || 'z')") is None

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 
-from hudimeta.sql import identifier_calls, name_of
+from hudimeta.sql import identifier_calls, name_of, with_backticks
 
 if TYPE_CHECKING:
     from pyspark_hudimeta.sql.session import SqlSession
 
-__all__ = ["with_names", "with_variables"]
+__all__ = ["with_ansi_names", "with_names", "with_variables"]
 
 _MAY = re.compile(r"\bidentifier\s*\(", re.IGNORECASE)
 
 _VARIABLE = re.compile(r"\$\{(?:(?:hiveconf|hivevar|sparkconf|spark):)?([^}$\s]+)\}")
+_ANSI_NAMES = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
 _SUBSTITUTE = "spark.sql.variable.substitute"
 
 
@@ -32,6 +33,18 @@ def with_variables(session: SqlSession, text: str) -> str:
         return text
     known = session.spark.conf.getAll
     return _VARIABLE.sub(lambda found: known.get(found[1], found[0]), text)
+
+
+def with_ansi_names(session: SqlSession, text: str) -> str:
+    """A statement with backticks in the places of double quotes, where the session reads these as quotes of names.
+
+    Args:
+        session: The session's SQL.
+        text: The statement.
+    """
+    conf = session.spark.conf
+    are_names = '"' in text and all(str(conf.get(key)).lower() == "true" for key in _ANSI_NAMES)
+    return with_backticks(text) if are_names else text
 
 
 def with_names(session: SqlSession, text: str, parameters: Mapping[str, Any] | None) -> str:

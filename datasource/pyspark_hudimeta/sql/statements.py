@@ -59,7 +59,7 @@ from pyspark_hudimeta.sql.definition import create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.executing import execute, execute_in_spark, text_of
 from pyspark_hudimeta.sql.explanation import explain, explain_call, explain_query, reads_rows
-from pyspark_hudimeta.sql.identifiers import with_names, with_variables
+from pyspark_hudimeta.sql.identifiers import with_ansi_names, with_names, with_variables
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.inserts import explain_each, has_ours, insert_each
@@ -99,6 +99,7 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
     text = with_variables(session, text)
     if not may_write(text) and not may_exchange(text):
         return None
+    text = with_ansi_names(session, text)
     named = _named(text, args)
     if named is None:
         return None
