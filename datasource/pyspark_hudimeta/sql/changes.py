@@ -95,8 +95,8 @@ def _evolved(session: SqlSession, entry: Entry, statement: MergeStatement) -> _P
     with ExitStack() as stack:
         stack.callback(first.stack.close)
         source = first.source()
-        if session.jvm is None:  # through Connect its `*` would be read anew, with the columns that the table gets
-            source = session.spark.table(first.named(source))
+        if session.jvm is None:  # through Connect a query is analysed anew, when the table has columns that it had not
+            source = source.localCheckpoint()
         if any(clause.assignments is None for clause in statement.clauses):
             entry = widened(session, entry, source, lambda wider, added: _Merging(session, wider, statement, added, source))
         merging = _Merging(session, entry, statement, source=source)
