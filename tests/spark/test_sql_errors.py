@@ -246,7 +246,7 @@ def test_parameters_and_variables_stand_where_literals_do(
         assert [tuple(row) for row in attached.sql("select * from given").collect()] == [(1, 7)]
         assert hudimeta.Table(place).properties.record_keys == ("id",)
         assert attached.sql("select count(*) from hudi_timeline(:t)", {"t": "given"}).collect()[0][0] == 1
-        assert attached.catalog.getTable("given").description == "it's"
+        assert attached.sql("describe detail given").collect()[0].description == "it's"
     finally:
         attached.sql("drop table given")
     conf("of_wrong", "wrong")
