@@ -280,7 +280,9 @@ class RandomTurns:
             self.said.append(f"{step} by {'us' if side is self.theirs and self.kind.version != '6' else 'Apache Hudi'}")
             self._do(step, self.said[-1].endswith("us"))
             self.answers.compare(self.model, self.schema)
-        ours = self._side(service, self.random.random() < 0.5)
+        # Logs of some columns Apache Hudi 1.2.0 does not merge into logs ("Partial merging logic is not implemented").
+        cannot = service == "log_compaction" and self.answers.was_partial and self.alone is None
+        ours = self._side(service, self.random.random() < 0.5) or cannot
         self.said.append(f"run {service} by {'us' if ours else 'Apache Hudi'}")
         (self.ours if ours else self.theirs).execute(service, planned)
 
