@@ -1,7 +1,6 @@
 """Statements of SQL in attached sessions, with where each comes from and what becomes of it: the source of docs/sql.md.
 
-`{format}` stands for the word after USING, `{at}` for the instant of the table's first write, `{done}` for the time of its
-completion. The statements of a section run
+`{format}` stands for the word after USING, `{at}` for the instant of the table's first write. The statements of a section run
 one after another, in a session that has nothing else.
 """
 
@@ -37,7 +36,7 @@ class Listed:
 
 
 _DDL, _DML, _QUERIES, _INDEXES, _EVOLUTION = "SQL DDL", "SQL DML", "SQL queries", "Indexes", "Schema evolution"
-_SPARK, _DELTA, _QUICK = "Spark SQL", "Delta Lake", "Quick start"
+_SPARK, _DELTA = "Spark SQL", "Delta Lake"
 _NOT_IN_HUDI = "refuses it"
 _NOT_NESTED = "refuses it: its vectorised reader takes no changes inside of structs"
 _NOT_KNOWN = "does not know it"
@@ -268,9 +267,7 @@ SECTIONS: dict[str, list[Listed]] = {
             "SELECT n.uuid, n.fare - o.fare AS more FROM trips n JOIN trips TIMESTAMP AS OF '{at}' o ON n.uuid = o.uuid",
             _QUERIES,
         ),
-        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest')", _QUICK),
-        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', '{done}')", _QUICK),
-        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest', '{done}')", _QUICK),
+        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest')", "Quick start"),
         Listed("SELECT uuid, fare FROM trips VERSION AS OF {at}", _QUERIES, _NOT_IN_HUDI),
         Listed("SELECT _hoodie_record_key, _hoodie_partition_path FROM trips WHERE fare > 20", _QUERIES),
         Listed("CREATE TEMPORARY VIEW earlier AS SELECT uuid, fare FROM trips TIMESTAMP AS OF '{at}'", _QUERIES, _NOT_IN_HUDI),
