@@ -153,9 +153,9 @@ def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Data
     if fast is not None:
         return fast
     run = _DECIMAL[op]
-    step = decimal.Decimal(1).scaleb(-result.scale) if is_decimal(result) else decimal.Decimal(1)
-    digits = result.precision - result.scale if is_decimal(result) else 19
-    limit = decimal.Decimal(10) ** digits
+    whole = not is_decimal(result)
+    step = decimal.Decimal(1).scaleb(0 if whole else -result.scale)
+    limit = decimal.Decimal(10) ** (MAX_PRECISION if whole else result.precision - result.scale)
 
     def one(a: decimal.Decimal | None, b: decimal.Decimal | None) -> decimal.Decimal | int | None:
         if a is None or b is None or (b == 0 and op in _DIVISIONS):
@@ -163,25 +163,33 @@ def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Data
         value = run(a, b)
         if value is None:
             return None
-        if not is_decimal(result):
-            return int(value) if -(1 << 63) <= value < 1 << 63 else None
-        value = value.quantize(step, decimal.ROUND_HALF_UP, _CONTEXT)
-        return value if abs(value) < limit else None
+        if not whole:
+            value = value.quantize(step, decimal.ROUND_HALF_UP, _CONTEXT)
+        if abs(value) >= limit:
+            return None
+        return _last_bits(int(value)) if whole else value
 
     pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
     with decimal.localcontext(_CONTEXT):
         return pa.array([one(a, b) for a, b in pairs], result)
 
 
+def _last_bits(number: int) -> int:
+    """The last 64 bits, signed: so Spark makes a BIGINT of a quotient of decimals, however large that is."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def _remainder(a: decimal.Decimal, b: decimal.Decimal) -> decimal.Decimal | None:
-    """None where Java gives up: the whole quotient has more digits than a decimal, zeros at its end apart."""
+    """None where Java gives up: the whole quotient has more digits than Spark computes with, zeros at its end apart."""
     quotient = abs(a // b)
-    if quotient >= _LARGEST and len(str(int(quotient)).rstrip("0")) > MAX_PRECISION:
+    if quotient >= _LARGEST and len(str(int(quotient)).rstrip("0")) > _JAVA_DIGITS:
         return None
     return a % b
 
 
-_LARGEST = decimal.Decimal(10) ** MAX_PRECISION
+_JAVA_DIGITS = MAX_PRECISION + 1
+"""Of the numbers that Spark divides."""
+_LARGEST = decimal.Decimal(10) ** _JAVA_DIGITS
 _DIVISIONS = (ArithmeticOp.DIVIDE, ArithmeticOp.REMAINDER, ArithmeticOp.INTEGER_DIVIDE)
 _DECIMAL: dict[ArithmeticOp, Callable[[decimal.Decimal, decimal.Decimal], decimal.Decimal | None]] = {
     ArithmeticOp.ADD: operator.add,

@@ -142,13 +142,16 @@ def remainder(context: Context, args: list[Any]) -> Any:
 
 
 def positive_remainder(context: Context, args: list[Any]) -> Any:
-    """The remainder r, or (r + n) % n where r is negative."""
+    """The remainder r, or (r + n) % n where r is negative; of short integers as INT, as Java adds them."""
     import pyarrow.compute as pc
 
     from hudimeta.predicate.arithmetic import remainder as run
 
-    first = run(args[0], args[1], context.type)
-    return pc.if_else(pc.less(first, pa.scalar(0, first.type)), run(pc.add(first, args[1]), args[1], context.type), first)
+    kind = pa.int32() if context.type in (pa.int8(), pa.int16()) else context.type
+    left, right = (arg.cast(kind) for arg in args)
+    first = run(left, right, kind)
+    again = run(pc.add(first, right), right, kind)
+    return pc.if_else(pc.less(first, pa.scalar(0, kind)), again, first).cast(context.type)
 
 
 def coalesce(_context: Context, args: list[Any]) -> Any:

@@ -33,8 +33,13 @@ _PACKAGE = "libzookeeper-java"
 
 
 @contextlib.contextmanager
-def zookeeper_server(folder: Path) -> Iterator[str]:
-    """`host:port` of a server: the one that runs, else one that keeps its data in a folder."""
+def zookeeper_server(folder: Path, longest_session_ms: int = 4_000) -> Iterator[str]:
+    """`host:port` of a server: the one that runs, else one that keeps its data in a folder.
+
+    Args:
+        folder: For its data.
+        longest_session_ms: What it grants at most: a client that is silent for longer, on a busy machine too, loses its locks.
+    """
     if ZOOKEEPER in os.environ:
         yield os.environ[ZOOKEEPER]
         return
@@ -43,7 +48,8 @@ def zookeeper_server(folder: Path) -> Iterator[str]:
     port = _free_port()
     settings = folder / "zoo.cfg"
     settings.write_text(
-        f"clientPort={port}\nclientPortAddress=127.0.0.1\ndataDir={folder}\ntickTime=200\nminSessionTimeout=400\nadmin.enableServer=false\n"
+        f"clientPort={port}\nclientPortAddress=127.0.0.1\ndataDir={folder}\nadmin.enableServer=false\n"
+        f"tickTime=200\nminSessionTimeout=400\nmaxSessionTimeout={longest_session_ms}\n"
     )
     command = [java, "-Xmx128m", "-cp", _jars(), "org.apache.zookeeper.server.ZooKeeperServerMain", str(settings)]
     with _running(command, folder / "log"):

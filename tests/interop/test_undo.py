@@ -9,13 +9,17 @@ import pytest
 import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import ALWAYS, check_all
-from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.apache_hudi import ApacheHudi, Installation
 from tests.interop.sides import Model, Ours, Theirs, plain_rows, row
 
+FOUND = Installation.find()
+# With a secondary index 1.2.0 cannot write, its own tables either: see `alternation._hudi_cannot`.
+HAS_SECONDARY = FOUND is None or "1.2.0" not in FOUND.bundle.stem
+SECONDARY = {"hoodie.metadata.index.secondary.column": "note"} if HAS_SECONDARY else {}
 INDEXES = {
     "hoodie.metadata.index.column.stats.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
-    "hoodie.metadata.index.secondary.column": "note",
+    **SECONDARY,
     "hoodie.parquet.small.file.limit": "0",
     "hoodie.table.services.enabled": "false",
 }

@@ -38,7 +38,7 @@ def lock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, s
         return
     folder = tmp_path / "zookeeper"
     folder.mkdir()
-    with zookeeper_server(folder) as address:
+    with zookeeper_server(folder, longest_session_ms=60_000) as address:  # Hudi's default; a lost lock it does not notice
         place = {"url": address, "base_path": "/hudi", "lock_key": "turns"}
         yield options | {f"hoodie.write.lock.zookeeper.{key}": value for key, value in place.items()}
 

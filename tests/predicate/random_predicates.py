@@ -192,7 +192,7 @@ class Predicates:
         makers = [
             *self._either("int", depth),
             lambda: f"({self.value('int', depth)} {self.one('+', '-', '*', '%')} {self.value('int', depth)})",
-            lambda: f"({self.value('int', depth)} DIV {self.value('int', depth)})",
+            lambda: f"({self.some(depth, 'int', 'dec')} DIV {self.some(depth, 'int', 'dec')})",
             lambda: f"{self.one('abs', 'negative', 'positive', '-', '~')}({self.value('int', depth)})",
             lambda: f"{self.one('mod', 'pmod')}({self.value('int', depth)}, {self.value('int', depth)})",
             lambda: f"({self.value('int', depth)} {self.one('&', '|', '^')} {self.value('int', depth)})",

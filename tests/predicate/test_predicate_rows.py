@@ -298,3 +298,18 @@ def test_java_gives_up_remainders_of_quotients_with_more_digits_than_a_decimal()
     rows = rows.cast(pa.schema([("a", pa.decimal128(38, 0)), ("b", pa.decimal128(7, 7))]))
     assert answers("a % b >= 0", rows) == [N, N, T]
     assert answers("a % (b - b + 1) = 0", rows) == [T, T, T]
+    whole = pa.table({"a": pa.array([D(10**37), D(9 * 10**37 + 9)], pa.decimal128(38, 0)), "b": [D("0.07"), D("0.07")]})
+    assert answers("a % b >= 0", whole) == [T, N]  # 39 digits, and 40
+
+
+def test_a_quotient_of_decimals_keeps_its_last_64_bits() -> None:
+    """As Spark's, which fails where it has more than 38 digits."""
+    large = pa.array([D(10**37), D(-(10**19)), D(10**37)], pa.decimal128(38, 0))
+    rows = pa.table({"a": large, "b": [D("0.5"), D("0.5"), D("0.1")]})
+    assert answers("a DIV b = 137479910280134656", rows) == [T, F, N]
+    assert answers("a DIV b = -1553255926290448384", rows) == [F, T, N]
+
+
+def test_short_integers_do_not_overflow_within_pmod() -> None:
+    rows = pa.table({"a": pa.array([-128], pa.int8()), "b": pa.array([-32768], pa.int16())})
+    assert answers("pmod(a, b) = -128", rows) == [T]
