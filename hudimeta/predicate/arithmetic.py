@@ -24,7 +24,7 @@ from hudimeta.predicate.types import (
     is_integer,
 )
 
-__all__ = ["arithmetic", "arithmetic_types", "remainder"]
+__all__ = ["arithmetic", "arithmetic_types"]
 
 _CONTEXT = decimal.Context(prec=90, rounding=decimal.ROUND_HALF_UP)
 _WIDEST = 76
@@ -76,7 +76,7 @@ def arithmetic(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Dat
     if is_decimal(left.type):
         return _decimals(op, left, right, result)
     if op is ArithmeticOp.REMAINDER:
-        return remainder(left, right, result)
+        return _number_remainder(left, right, result)
     a, b, mask = _raw(left, right)
     if is_floating(result):
         with np.errstate(all="ignore"):
@@ -135,7 +135,7 @@ def _truncated_quotient(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.
     return result
 
 
-def remainder(left: pa.Array, right: pa.Array, result: pa.DataType) -> pa.Array:
+def _number_remainder(left: pa.Array, right: pa.Array, result: pa.DataType) -> pa.Array:
     """The remainder of integers or floats, with the sign of the dividend; null when the divisor is 0."""
     a, b, mask = _raw(left, right)
     zero = b == 0

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.predicate.arithmetic import arithmetic
 from hudimeta.predicate.casts import cast_array, negated
 from hudimeta.predicate.number_text import java_double_text
+from hudimeta.predicate.tree import ArithmeticOp
 from hudimeta.predicate.types import (
     LONG,
     common_type,
@@ -136,22 +138,28 @@ def sign(_context: Context, args: list[Any]) -> Any:
 
 def remainder(context: Context, args: list[Any]) -> Any:
     """The remainder with the sign of the dividend; null when the divisor is 0."""
-    from hudimeta.predicate.arithmetic import remainder as run
-
-    return run(args[0], args[1], context.type)
+    return arithmetic(ArithmeticOp.REMAINDER, args[0], args[1], context.type)
 
 
 def positive_remainder(context: Context, args: list[Any]) -> Any:
     """The remainder r, or (r + n) % n where r is negative; of short integers as INT, as Java adds them."""
     import pyarrow.compute as pc
 
-    from hudimeta.predicate.arithmetic import remainder as run
-
+    left, right = args
+    if is_decimal(context.type):
+        first = remainder(context, args)
+        below, above = pc.less(first, _zero(first.type)), pc.greater(right, _zero(right.type))
+        lifted = pc.and_(below, above)  # by a negative number, r stays what it is
+        return pc.if_else(lifted, arithmetic(ArithmeticOp.ADD, first, right, context.type), first)
     kind = pa.int32() if context.type in (pa.int8(), pa.int16()) else context.type
-    left, right = (arg.cast(kind) for arg in args)
-    first = run(left, right, kind)
-    again = run(pc.add(first, right), right, kind)
+    left, right = left.cast(kind), right.cast(kind)
+    first = arithmetic(ArithmeticOp.REMAINDER, left, right, kind)
+    again = arithmetic(ArithmeticOp.REMAINDER, pc.add(first, right), right, kind)
     return pc.if_else(pc.less(first, pa.scalar(0, kind)), again, first).cast(context.type)
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(decimal.Decimal(0), kind)
 
 
 def coalesce(_context: Context, args: list[Any]) -> Any:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from hudimeta.predicate.arithmetic import arithmetic_types
 from hudimeta.predicate.more_functions import more_functions
 from hudimeta.predicate.signature import Constants, Function, Signature, Types, WrongArguments
+from hudimeta.predicate.tree import ArithmeticOp
 from hudimeta.predicate.types import (
     DATE,
     DOUBLE,
@@ -21,6 +23,7 @@ from hudimeta.predicate.types import (
     LONG,
     STRING,
     common_type,
+    decimal_of_integer,
     is_decimal,
     is_floating,
     is_integer,
@@ -120,9 +123,14 @@ def _first_of_two(types: Types) -> Signature:
 
 def _remainder(types: Types) -> Signature:
     both = common_type(types[0], types[1])
-    if both is None or not is_numeric(both) or is_decimal(both):
-        raise WrongArguments("two integers or two floats")
-    return Signature((both, both), both)
+    if both is None or not is_numeric(both):
+        raise WrongArguments("two numbers")
+    if not is_decimal(both):
+        return Signature((both, both), both)
+    left, right = (decimal_of_integer(t) if is_integer(t) else t if is_decimal(t) else both for t in types)
+    found = arithmetic_types(ArithmeticOp.REMAINDER, left, right)
+    assert found is not None
+    return Signature(found[:2], found[2])
 
 
 def _texts(types: Types) -> Signature:

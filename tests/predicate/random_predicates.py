@@ -218,6 +218,7 @@ class Predicates:
         return self.chosen([
             *self._either("dec", depth),
             lambda: f"({self.value('dec', depth)} {self.one('+', '-', '*', '/', '%')} {self.some(depth, 'dec', 'int')})",
+            lambda: f"{self.one('mod', 'pmod')}({self.value('dec', depth)}, {self.some(depth, 'dec', 'int')})",
             lambda: f"{self.one('abs', 'negative')}({self.value('dec', depth)})",
             lambda: f"{self.one('ceil', 'floor')}({self.value('dec', depth)})",
             lambda: f"round({self.value('dec', depth)}, {self.random.randint(-2, 4)})",

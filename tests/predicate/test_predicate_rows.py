@@ -310,6 +310,13 @@ def test_a_quotient_of_decimals_keeps_its_last_64_bits() -> None:
     assert answers("a DIV b = -1553255926290448384", rows) == [F, T, N]
 
 
+def test_remainders_of_decimals_have_names_too() -> None:
+    rows = pa.table({"a": pa.array([D("7.5"), D("-7.5"), D("1")], pa.decimal128(9, 3)), "b": pa.array([2, 2, 0], pa.int32())})
+    assert answers("mod(a, b) = a % b AND mod(a, b) = IF(a > 0, 1.5, -1.5)", rows) == [T, T, N]
+    assert answers("pmod(a, b) = IF(a > 0, 1.5, 0.5)", rows) == [T, T, N]
+    assert answers("pmod(a, -0.7) = IF(a > 0, 0.5, -0.5)", rows) == [T, T, F]
+
+
 def test_short_integers_do_not_overflow_within_pmod() -> None:
     rows = pa.table({"a": pa.array([-128], pa.int8()), "b": pa.array([-32768], pa.int16())})
     assert answers("pmod(a, b) = -128", rows) == [T]
