@@ -21,7 +21,8 @@ _BRACKETED = rf"/\*(?:{_INNER}|[^*/]|\*(?!/)|/(?!\*))*\*/"
 """A comment in brackets, with others inside of it."""
 FIRST_WORD = re.compile(rf"(?:\s|{_LINE}|{_BRACKETED})*([A-Za-z]+)\b")
 """The word that a statement begins with, after blanks and comments."""
-_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"
+_QUOTED = r"'(?:[^'\\]|\\.?)*(?:'|\Z)|\"(?:[^\"\\]|\\.?)*(?:\"|\Z)|`[^`]*(?:`|\Z)"
+"""What is quoted, up to the end where it is never closed: looking for an end from every quote again would take long."""
 _PIECES = re.compile(rf"{_QUOTED}|(?P<line>{_LINE})|{_BRACKETED}", re.DOTALL)
 _OPEN, _CLOSE = ("(", "["), (")", "]")
 _OPERAND_BEFORE = (")", "]", "}", "?")
@@ -99,7 +100,8 @@ def with_backticks(text: str) -> str:
 
     def name(piece: re.Match[str]) -> str:
         found = piece[0]
-        return "`" + found[1:-1].replace('""', '"').replace("`", "``") + "`" if found[0] == '"' else found
+        closed = found[0] == found[-1:] == '"' and len(found) > 1
+        return "`" + found[1:-1].replace('""', '"').replace("`", "``") + "`" if closed else found
 
     return _PIECES.sub(name, text)
 
