@@ -21,7 +21,7 @@ _BRACKETED = rf"/\*(?:{_INNER}|[^*/]|\*(?!/)|/(?!\*))*\*/"
 """A comment in brackets, with others inside of it."""
 FIRST_WORD = re.compile(rf"(?:\s|{_LINE}|{_BRACKETED})*([A-Za-z]+)\b")
 """The word that a statement begins with, after blanks and comments."""
-_QUOTED = r"'(?:[^'\\]|\\.?)*(?:'|\Z)|\"(?:[^\"\\]|\\.?)*(?:\"|\Z)|`[^`]*(?:`|\Z)"
+_QUOTED = r"'(?:[^'\\]|\\.?)*(?:'|\Z)|\"(?:[^\"\\]|\\.?|\"\")*(?:\"|\Z)|`[^`]*(?:`|\Z)"
 """What is quoted, up to the end where it is never closed: looking for an end from every quote again would take long."""
 _PIECES = re.compile(rf"{_QUOTED}|(?P<line>{_LINE})|{_BRACKETED}", re.DOTALL)
 _OPEN, _CLOSE = ("(", "["), (")", "]")

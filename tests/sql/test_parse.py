@@ -39,6 +39,7 @@ from hudimeta.sql import (
     named_parameters,
     parse,
     target_of,
+    with_backticks,
     with_literals,
     without_database,
 )
@@ -469,3 +470,17 @@ def test_texts_side_by_side_are_one() -> None:
     assert isinstance(made, CreateTable)
     assert (made.comment, made.location, made.options) == ("it's", "/a/b", {"x": "yz", "u": "v"})
     assert parse("create table t (id int) using hudimeta options (x = 'y' || 'z')") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('select "a" from "t"', "select `a` from `t`"),
+        ('select "a""b", "c`d"', 'select `a"b`, `c``d`'),
+        ('select \'"a"\', `"b` -- "c"', 'select \'"a"\', `"b` -- "c"'),
+        ('select \'it\\\'s "a"\', "b"', "select 'it\\'s \"a\"', `b`"),
+        ('select "open', 'select "open'),
+    ],
+)
+def test_names_in_double_quotes_get_backticks(text: str, expected: str) -> None:
+    assert with_backticks(text) == expected
