@@ -22,7 +22,7 @@ from hudimeta.formats.parquet.pages import pages_around
 from hudimeta.formats.parquet.verified import FileEnd, read_end
 from tests.formats.parquet_files import with_meta
 
-MORNING = dt.datetime(2026, 1, 1, 6, tzinfo=dt.UTC)
+MORNING = dt.datetime(2026, 1, 1, 6, tzinfo=dt.timezone.utc)
 
 
 def table(rows: int, seed: int) -> pa.Table:

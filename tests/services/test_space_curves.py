@@ -14,6 +14,7 @@ import pytest
 from hudimeta.services.space_curves import bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
 
 D = decimal.Decimal
+_UTC = datetime.timezone.utc
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int8": (pa.int8(), [-128, -1, 0, 3, 127]),
     "int64": (pa.int64(), [-(2**62), -5, 0, 1, 2**62]),
@@ -23,7 +24,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "string": (pa.string(), ["key-0001", "key-0002", "key-01", "key-zzzzzzzzzzzzzz", "key-é"]),
     "binary": (pa.binary(), [b"\x00", b"\x00\x01", b"\x7f", b"\xff"]),
     "date": (pa.date32(), [datetime.date(1969, 1, 1), datetime.date(2024, 2, 29), datetime.date(9999, 1, 1)]),
-    "moment": (pa.timestamp("us", "UTC"), [datetime.datetime(y, 1, 1, tzinfo=datetime.UTC) for y in (1900, 1970, 2100)]),
+    "moment": (pa.timestamp("us", "UTC"), [datetime.datetime(y, 1, 1, tzinfo=_UTC) for y in (1900, 1970, 2100)]),
     "time": (pa.time64("us"), [datetime.time(0), datetime.time(12), datetime.time(23, 59)]),
     "boolean": (pa.bool_(), [False, True]),
 }
