@@ -98,7 +98,7 @@ class ChangeScan(Scan):
     @property
     def _notes(self) -> tuple[str, ...]:
         """What the rows do not show."""
-        left = self._range.archived or "some" * self._range.by_time
+        left = self._range.archived_shown
         notes = (f"{left} archived commits of the range are left out",) if left else ()
         notes = (*notes, *self._again_notes())
         return notes if self._request.limit is None else (*notes, limit_note(self._request.limit))
@@ -172,13 +172,12 @@ class ChangeScan(Scan):
 
 def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRange:
     """The range without archived commits, of whose files nobody knows; refused unless the user takes what is left."""
-    if not changes.archived and not changes.by_time:
+    if not changes.archived_shown:
         return changes
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         since = min((i.completed_at for i in snapshot.timeline.writes), default=None)
-        how_many = changes.archived or "some"
         raise TableError(
-            f"the changes of {how_many} commits between {changes.begin} and {changes.end} are archived with them",
+            f"the changes of {changes.archived_shown} commits between {changes.begin} and {changes.end} are archived with them",
             f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
         )
     known = {i.time for i in snapshot.timeline.writes}

@@ -78,6 +78,13 @@ class IncrementalRange:
         """Requested time of the newest commit; None for an empty range."""
         return max(self.times, default=None)
 
+    @property
+    def archived_shown(self) -> str:
+        """How many archived commits it has, for people: "some" where they are not known one by one, "" for none."""
+        if self.by_time:
+            return "some"
+        return str(self.archived) if self.archived else ""
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -152,7 +159,7 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
     unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
     oldest = min((i.completed_at for i in unsaved), default=None)
     archived: tuple[Instant, ...] = ()
-    by_time = (oldest is None or low < oldest) and snapshot.timeline.history.is_unread
+    by_time = (oldest is None or low < oldest) and snapshot.timeline.history.has_old_logs
     if not by_time and (oldest is None or low < oldest):
         known = {i.time for i in snapshot.timeline.writes}
         archived = tuple(

@@ -164,8 +164,8 @@ class History:
         return tuple(Instant(time, Action(action), State.COMPLETED, completion) for time, completion, action in rows)
 
     @property
-    def is_unread(self) -> bool:
-        """Whether instants were archived as version 6 does it, which nobody reads here. One LIST in layout 1."""
+    def has_old_logs(self) -> bool:
+        """Whether instants were archived into log files, as in version 6, which nobody reads here. One LIST in layout 1."""
         return self._layout == 1 and any(info.name.startswith(OLD_LOGS) for info in self._storage.list(self._folder))
 
     def manifest(self, number: int | None = None) -> tuple[ManifestEntry, ...]:

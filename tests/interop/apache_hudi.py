@@ -44,6 +44,11 @@ class Installation:
     java_home: Path | None
     bundle: Path
 
+    @property
+    def release(self) -> str:
+        """Of Apache Hudi, such as 1.0.2."""
+        return self.bundle.stem.rpartition("-")[2]
+
     @classmethod
     def find(cls, version: str | None = None) -> Installation | None:
         """From the environment (`make interop` sets it), else from the places where `make interop` leaves things.

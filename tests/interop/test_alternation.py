@@ -12,7 +12,7 @@ from tests.interop.apache_hudi import ApacheHudi, Installation
 from tests.interop.sides import FULL
 
 FOUND = Installation.find()
-RELEASE = "" if FOUND is None else FOUND.bundle.stem.rpartition("-")[2]
+RELEASE = "" if FOUND is None else FOUND.release
 VERSIONS = ("8",) if RELEASE == "1.0.2" else ("8", "9")
 HISTORIES = int(os.environ.get("HUDIMETA_ALTERNATIONS", "3" if FULL else "1"))
 """How many on each kind of table."""

@@ -24,7 +24,7 @@ INDEXED = {
 }
 PLAIN = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "false"}
 FOUND = Installation.find()
-OLD = FOUND is None or FOUND.bundle.stem.endswith("-1.0.2")
+OLD = FOUND is None or FOUND.release == "1.0.2"
 
 
 class Turns:

@@ -29,7 +29,7 @@ from tests.interop.matrix import DIMENSIONS, SCHEMA, SEED, Combination, History,
 from tests.interop.sides import FULL, read_by_hudi_rs
 
 FOUND = Installation.find()
-TABLE_VERSION = "8" if FOUND is None or FOUND.bundle.stem.endswith("-1.0.2") else "9"
+TABLE_VERSION = "8" if FOUND is None or FOUND.release == "1.0.2" else "9"
 """What the release at hand makes by itself."""
 SMOKE = {
     Combination("secondary", "complex", "MERGE_ON_READ", "event time"): 155,

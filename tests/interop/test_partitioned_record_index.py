@@ -16,7 +16,7 @@ from tests.interop.apache_hudi import ApacheHudi, Installation
 from tests.interop.sides import FULL
 
 FOUND = Installation.find()
-OLD = FOUND is None or FOUND.bundle.stem.endswith("-1.0.2")
+OLD = FOUND is None or FOUND.release == "1.0.2"
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("v", pa.string()), ("ts", pa.int64())])
 INDEX = {
     "hoodie.metadata.record.level.index.enable": "true",

@@ -21,7 +21,7 @@ from tests.interop.sides import FULL
 from tests.rotation import in_turn
 
 FOUND = Installation.find()
-RELEASE = "" if FOUND is None else FOUND.bundle.stem.rpartition("-")[2]
+RELEASE = "" if FOUND is None else FOUND.release
 PLAYED = (403, 404, 405, 406, 407, 500, 501, 502, 808)
 """Seeds that both releases have played to the end."""
 STEPS = int(os.environ.get("HUDIMETA_RANDOM_TABLES_STEPS", "8" if FULL else "4"))

@@ -18,7 +18,7 @@ INDEXED = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
 }
 FOUND = Installation.find()
-OLD = FOUND is None or FOUND.bundle.stem.endswith("-1.0.2")
+OLD = FOUND is None or FOUND.release == "1.0.2"
 """A release that knows no version 9."""
 
 
