@@ -301,11 +301,11 @@ class MetadataCommit:
         prepared = compaction.prepare(table, self._writer, self._times)
         with lock.held():
             table = self._now(table)
+            if not compaction.is_due(table, self._compact_after):
+                return  # another writer has done it, or a write began
             if not prepared.fits(table):
-                if not compaction.is_overdue(table, self._compact_after):
-                    return  # whoever came meanwhile does it
                 prepared = compaction.prepare(table, self._writer, self._times)
-            compaction.compact(self._storage, self._writer, self._times, prepared)
+            compaction.compact(self._storage, table, self._writer, self._times, prepared)
         self.compacted = True
         with lock.held():
             self._tidy(self._now(table))

@@ -5,7 +5,8 @@ that it does not, because readers put a log on top of a base file by exactly tha
 their delta commits under the table lock, and a compaction runs under it as well, so a fresh instant is right. It must not run
 while a delta commit is completed whose data commit is not: such a log would be merged although readers must not see it.
 
-Others wait for the lock: so what is small is merged before it is taken, and under it written when nothing happened meanwhile.
+Others wait for the lock: so what is small is merged before it is taken, and under it written when only delta commits came
+meanwhile, which lie on top of it.
 The plan is stored first; a compaction that died is run again and gives the same files under the same names. Where its plan does
 not fit any more, because logs were written after it, it is cancelled: a later instant will take them all.
 
@@ -45,7 +46,6 @@ __all__ = [
     "fresh_deltas",
     "is_due",
     "is_enough",
-    "is_overdue",
     "pending_compaction",
     "plan",
     "prepare",
@@ -129,18 +129,11 @@ def is_enough(fresh: int, after: int, pending: bool) -> bool:
 def falls_to(fresh: int, after: int, pending: bool) -> bool:
     """Whether the writer of the last of so many delta commits is to compact them.
 
-    Beside others all would merge the same, and one of them publish it. So there it falls to whose commit makes it due, and to
-    whoever comes when that writer must have died.
+    All writers would merge the same, and one of them publish it. So it falls to whose commit makes it due, and to another one
+    now and then, because that one may have died, or found that a write is pending.
     """
-    if not is_enough(fresh, after, pending):
-        return False
-    over = fresh - max(1, after) * OVERDUE
-    return not pending or over == 0 or over >= max(1, after // 2)
-
-
-def is_overdue(table: MetadataTable, after: int) -> bool:
-    """True when a compaction is due whatever others do meanwhile."""
-    return is_due(table, after) and is_enough(len(fresh_deltas(table)), after, True)
+    over = fresh - max(1, after)
+    return is_enough(fresh, after, pending) and over % max(1, after // 2) == 0
 
 
 def pending_compaction(table: MetadataTable) -> Instant | None:
@@ -177,9 +170,20 @@ class PreparedCompaction:
     files: Iterable[tuple[Mapping[str, Any], bytes]]
 
     def fits(self, table: MetadataTable) -> bool:
-        """Whether nothing at all happened since, to the metadata table or to its data table."""
-        then = self.table
-        return (then.timeline.instants, then.data_timeline.instants) == (table.timeline.instants, table.data_timeline.instants)
+        """Whether the logs that it merges still are all those below its instant, and count as they did.
+
+        Nothing was undone or laid out anew since, and all that came to the metadata table are delta commits that were completed
+        after the instant: their logs lie on top.
+        """
+        then, now = self.table.timeline, table.timeline
+        came = set(now.instants) - set(then.instants)
+        return (
+            table.is_laid_out_as(self.table)
+            and set(then.instants) <= set(now.instants)
+            and set(self.table.data_timeline.completed) <= set(table.data_timeline.completed)
+            and all(i.action is Action.DELTA_COMMIT and (i.completion or "") > self.instant for i in came)
+            and table.data_timeline.get(self.instant) is None
+        )
 
 
 def prepare(table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> PreparedCompaction:
@@ -198,19 +202,22 @@ def prepare(table: MetadataTable, writer: MetadataWriter, times: InstantGenerato
     return PreparedCompaction(table, instant, the_plan, chain(made, left))
 
 
-def compact(storage: Storage, writer: MetadataWriter, times: InstantGenerator, prepared: PreparedCompaction) -> None:
+def compact(
+    storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, prepared: PreparedCompaction
+) -> None:
     """Compact the metadata table. The caller holds the table lock.
 
     Args:
         storage: Rooted at the data table.
+        table: The metadata table, opened under the lock.
         writer: Knows the layout.
         times: Makes instants.
-        prepared: What fits the table of now.
+        prepared: What fits that table.
     """
-    timeline = TimelineWriter(storage.sub(METADATA_ROOT), prepared.table.timeline.folder)
+    timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
     timeline.create_requested(prepared.instant, Action.COMPACTION, prepared.plan.encode())
     timeline.create_inflight(prepared.instant, Action.COMPACTION)
-    _publish(storage, prepared.table, writer, times, prepared.instant, prepared.files)
+    _publish(storage, table, writer, times, prepared.instant, prepared.files)
 
 
 def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, begun: Instant) -> bool:

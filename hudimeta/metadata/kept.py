@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from hudimeta.metadata.log_entries import LogEntry
     from hudimeta.types import Instant
 
-__all__ = ["SMALL_BYTES", "SMALL_ROWS", "Kept", "keep", "kept_for"]
+__all__ = ["MOST_LOGS", "SMALL_BYTES", "SMALL_LOG_BYTES", "SMALL_ROWS", "Kept", "keep", "kept_for"]
 
 SMALL_BYTES, SMALL_ROWS = 1 << 16, 1 << 10
-"""Of a file, and of the entries of a partition in a base file of `files`."""
+"""Of a base file, and of the entries of a partition in a base file of `files`."""
+SMALL_LOG_BYTES, MOST_LOGS = 1 << 14, 512
+"""Of a log file, and how many of them: a small commit writes one into each file group of the record index."""
 _MOST = 64
-"""Of each kind."""
+"""Of each other kind."""
 _NAME = "metadata table"
 
 K = TypeVar("K")
@@ -63,8 +65,8 @@ def kept_for(storage: object, ready: tuple[str, ...], initialisers: tuple[Instan
     return found
 
 
-def keep(kept: dict[K, V], key: K, value: V) -> None:
+def keep(kept: dict[K, V], key: K, value: V, most: int = _MOST) -> None:
     """Keep one more, and not too many: what was kept first goes first."""
-    for oldest in list(kept)[: max(0, len(kept) + 1 - _MOST)]:
+    for oldest in list(kept)[: max(0, len(kept) + 1 - most)]:
         kept.pop(oldest, None)
     kept[key] = value

@@ -108,8 +108,12 @@ class MetadataTable:
     def _follow(self, earlier: MetadataTable) -> None:
         """Take over what was read for an earlier moment: files of this folder never change, unless one was laid out anew."""
         self.timeline.following(earlier.timeline)
-        if (self.ready, self._finder.initialisers) == (earlier.ready, earlier._finder.initialisers):
+        if self.is_laid_out_as(earlier):
             self._sources.follow(earlier._sources, earlier._finder.is_visible)
+
+    def is_laid_out_as(self, other: MetadataTable) -> bool:
+        """Whether both have the same partitions, which nobody built anew between the two."""
+        return (self.ready, self._finder.initialisers) == (other.ready, other._finder.initialisers)
 
     def having(self, names: Iterable[str]) -> MetadataTable:
         """This metadata table as if only these partitions were complete; shares everything that was read."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
 from hudimeta.metadata.group_files import NAME_KEY, GroupBaseFile, LogFile
-from hudimeta.metadata.kept import SMALL_BYTES, Kept, keep
+from hudimeta.metadata.kept import MOST_LOGS, SMALL_BYTES, SMALL_LOG_BYTES, Kept, keep
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -94,8 +94,8 @@ class SliceFiles:
         sizes = {path: size for path, size in missing.items() if path not in self._logs}
         for path, data in zip(sizes, at_once(self._storage.read, list(sizes)), strict=True):
             found = self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
-            if self._kept is not None and len(data) <= SMALL_BYTES and all(self._counts(entry.instant) for entry in found):
-                keep(self._kept.logs, path, found)
+            if self._kept is not None and len(data) <= SMALL_LOG_BYTES and all(self._counts(entry.instant) for entry in found):
+                keep(self._kept.logs, path, found, MOST_LOGS)
 
     def open_bases(self, files: Iterable[GroupBaseFile]) -> None:
         """Open base files at once."""

@@ -127,21 +127,21 @@ def test_the_metadata_table_is_merged_before_the_lock_is_taken(tmp_path: Path) -
     check_all(table.storage)
 
 
-def test_a_merge_that_others_overtook_is_left_to_them(tmp_path: Path) -> None:
+def test_a_merge_is_used_though_others_wrote_meanwhile(tmp_path: Path) -> None:
     table = compacting(tmp_path)
     others = table.session(options=OPTIONS.read(SIMPLE_OPTIONS))  # compacts after ten commits
 
     def meanwhile(turn: int) -> None:
-        if turn == 1:
+        if turn == compacted:
             write_rows(others, Operation.UPSERT, simple_rows(range(4, 8), 3))
             table.model.write(Operation.UPSERT, simple_rows(range(4, 8), 3))
 
+    _, compacted = range(2)  # turns of the lock
     session = session_of(table)
-    session.lock = Noted(session, meanwhile)
-    assert not write_rows(session, Operation.UPSERT, simple_rows(range(4), 3)).compacted_metadata
+    session.lock = lock = Noted(session, meanwhile)
+    assert write_rows(session, Operation.UPSERT, simple_rows(range(4), 3)).compacted_metadata
+    assert not of_metadata(lock.asked(compacted, RequestKind.GET)), "nothing is merged again under the lock"
     table.model.write(Operation.UPSERT, simple_rows(range(4), 3))
-    check_all(table.storage)
-    assert table.write(Operation.UPSERT, simple_rows(range(4), 4)).compacted_metadata
     table.model.check(table.read())
     check_all(table.storage)
 

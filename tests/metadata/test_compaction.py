@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
 from hudimeta.metadata import compaction
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -65,9 +71,60 @@ def test_a_compaction_that_went_on_meanwhile_is_not_run_again(tmp_path: Path) ->
     check_all(table.storage)
 
 
-def test_beside_others_one_writer_merges() -> None:
-    alone = [fresh for fresh in range(40) if compaction.falls_to(fresh, 10, pending=False)]
-    assert alone == list(range(10, 40)), "whoever is alone merges as soon as there is enough"
-    beside = [fresh for fresh in range(40) if compaction.falls_to(fresh, 10, pending=True)]
-    assert beside == [30, *range(35, 40)], "the one whose commit makes it due; all, when that one must have died"
+def _prepared(table: ModelledTable) -> compaction.PreparedCompaction:
+    session = table.session()
+    return compaction.prepare(_metadata(session), _writer(session), session.times)
+
+
+def _writer(session: WriteSession) -> MetadataWriter:
+    return MetadataWriter(session.storage, session.properties.version, session.times)
+
+
+def _metadata(session: WriteSession) -> MetadataTable:
+    return MetadataTable.open(session.storage, session.properties, session.properties.load_timeline(session.storage))
+
+
+def test_what_is_written_while_a_compaction_merges_lies_on_top_of_it(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "100"})
+    for turn in range(3):
+        table.write(Operation.UPSERT, simple_rows(range(2 * turn, 2 * turn + 4), turn))
+    prepared = _prepared(table)
+    for turn in range(3, 6):
+        table.write(Operation.UPSERT, simple_rows(range(turn, 2 * turn + 4), turn))
+    session = table.session()
+    found = _metadata(session)
+    assert prepared.fits(found), "only delta commits came"
+    compaction.compact(session.storage, found, _writer(session), session.times, prepared)
+    assert len(compaction.fresh_deltas(_metadata(table.session()))) == 3, "those of meanwhile are still to be compacted"
+    table.check()
+    check_all(table.storage)
+    table.write(Operation.UPSERT, simple_rows(range(20), 7))
+    table.check()
+    check_all(table.storage)
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        lambda table, newest: table.rollback(newest),
+        lambda table, _: table.metadata.drop_index("partition_stats"),
+        lambda table, _: Table(table.path, {"hoodie.metadata.compact.max.delta.commits": "1"}).upsert(simple_rows([9], 9)),
+    ],
+    ids=["undone", "an index dropped", "compacted by another"],
+)
+def test_a_merge_is_not_used_after_the_table_was_changed_below_it(
+    tmp_path: Path, meanwhile: Callable[[Table, str], object]
+) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "100"})
+    instants = [table.write(Operation.UPSERT, simple_rows(range(4), turn)).instant for turn in range(3)]
+    prepared = _prepared(table)
+    meanwhile(Table(table.path), instants[-1])
+    assert not prepared.fits(_metadata(table.session()))
+
+
+def test_one_writer_merges_and_another_when_that_one_died() -> None:
+    alone = [fresh for fresh in range(28) if compaction.falls_to(fresh, 10, pending=False)]
+    assert alone == [10, 15, 20, 25], "the one whose commit makes it due, and one now and then"
+    beside = [fresh for fresh in range(43) if compaction.falls_to(fresh, 10, pending=True)]
+    assert beside == [30, 35, 40], "a pending write may still be taken back, so a compaction waits for it for a while"
     assert [fresh for fresh in range(6) if compaction.falls_to(fresh, 1, pending=True)] == [3, 4, 5]
