@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark_hudimeta
 import pytest
+
+from tests.spark.tables import create, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,3 +87,22 @@ def test_parameters_frames_and_configuration_reach_spark(clean: SparkSession) ->
     pyspark_hudimeta.detach(clean)
     assert dict(clean.conf.getAll) == settings
     assert type(clean).__name__ == "SparkSession"
+
+
+def test_rows_of_ours_are_written_once_to_tables_of_other_formats(clean: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "ours", rows(range(4)))
+    pyspark_hudimeta.attach(clean)
+    clean.sql(f"create or replace temporary view of_values using hudimeta options (path '{tmp_path / 'ours'}')")
+    clean.sql("create table others (id bigint, part string) using parquet partitioned by (part)")
+    for statement, count in {
+        "insert into others select id, part from of_values": 4,
+        "with c as (select id, part from of_values) insert into others select * from c where id < 3": 7,
+        "from of_values insert into others select id, part where id = 0 insert into others select id, part where id = 1": 9,
+        "execute immediate 'insert into others select id, part from of_values where id = :n' using 2 as n": 10,
+        "insert overwrite others select id, part from of_values": 4,
+    }.items():
+        clean.sql(statement)
+        assert clean.table("others").count() == count, statement
+    before = len(list((tmp_path / "files").glob("*.csv")))
+    clean.sql(f"insert overwrite directory '{tmp_path / 'files'}' using csv select id from of_values where id = 1")
+    assert len(list((tmp_path / "files").glob("*.csv"))) == before + 1

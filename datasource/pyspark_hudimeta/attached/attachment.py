@@ -128,8 +128,12 @@ class Attachment:
         self._staging.close()
 
     def attached(self, frame: DataFrame) -> DataFrame:
-        """The DataFrame with native scans wherever it reads a hudimeta table."""
-        plan = exchanged(self._jvm, frame._jdf.queryExecution().analyzed(), self._native)
+        """The DataFrame with native scans wherever it reads a hudimeta table; what a command has returned stays as it is."""
+        execution = frame._jdf.queryExecution()
+        analyzed = execution.analyzed()
+        if not execution.commandExecuted().fastEquals(analyzed):
+            return frame  # Spark has run it, and would run it again: INSERT INTO another format's table, FROM one of ours
+        plan = exchanged(self._jvm, analyzed, self._native)
         if plan is None:
             return frame
         dataset = self._jvm.view.org.apache.spark.sql.classic.Dataset
