@@ -206,9 +206,8 @@ class PlainWrite:
         writers = FileWriters.of(session, table, self.open_write, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
         files = execute_plan(plan, batch, writers, session.engine, WriteToken((task << _TASK_BITS) + number, attempt))
-        refuse_when_over(
-            storage, table.snapshot.timeline.folder, self.open_write.instant, [path for file in files for path in file.paths]
-        )
+        paths = [path for file in files for path in file.paths]
+        refuse_when_over(storage, table.snapshot.timeline.folder, self.open_write, paths)
         return files, rows.slice(0, 0), batch.partitions_of_deletes()
 
     def _fills_files(self, rows: pa.Table) -> bool:

@@ -172,9 +172,11 @@ class Coordinator:
             except HudiError:
                 self._held.close()
                 raise
-            if guard is not None and heartbeat:
+            if guard is None:
+                beat.keep()
+            elif heartbeat:
                 beat.beat()
-            elif guard is not None:
+            else:
                 self._held.enter_context(guard)
             return instant
         raise _no_instant()
@@ -354,11 +356,11 @@ class Coordinator:
         """Take back a write that has begun and written nothing, as if it had never begun: no rollback tells of it."""
         with self._lock.held():
             remove_markers(self._storage, write.instant)
+            self._held.close()
+            with contextlib.suppress(StorageError):
+                Heartbeat(self._storage, write.instant).stop()
             for state in (State.INFLIGHT, State.REQUESTED):
                 self._writer.delete_pending(write.instant, write.action, state)
-        self._held.close()
-        with contextlib.suppress(StorageError):
-            Heartbeat(self._storage, write.instant).stop()
 
     def abort(self, write: OpenWrite) -> None:
         """Roll a write back, unless it is completed already: then nothing happens."""
@@ -367,8 +369,10 @@ class Coordinator:
             timeline = self._properties.load_timeline(self._storage)
             found = timeline.get(write.instant, write.action)
             if found is None:
-                # Another writer rolled it back; what was written after that is removed here.
-                self._recovery.remove_late_files(timeline, write.instant)
+                # Another writer rolled it back; what was written after that is removed here, unless another action bears the
+                # instant by now: then it may be the other's.
+                if timeline.get(write.instant) is None:
+                    self._recovery.remove_late_files(timeline, write.instant)
             elif not found.is_completed:
                 self._recovery.undo(timeline, found, ())
 

@@ -156,8 +156,6 @@ def execute(
     }
     if has_metadata:
         roll_back_metadata(storage, the_plan.instant, time, times)
-    writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
-    if has_metadata:
         delete_marked_metadata(storage, the_plan.instant)
     # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
     Heartbeat(storage, the_plan.instant).stop()
@@ -166,6 +164,8 @@ def execute(
         forget_rings(storage, [the_plan.instant])
     remove_markers(storage, the_plan.instant)
     _withdraw_late(storage, timeline.folder, the_plan)
+    # Last: while it is there nobody else takes the instant, whose heartbeat and markers would have been removed here.
+    writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
     completion = times.next(time, timeline.last_time)
     outcome = encode_rollback_metadata(without_user(storage.root), time, the_plan.instant, the_plan.action, deleted)
     writer.complete(time, Action.ROLLBACK, completion, outcome)

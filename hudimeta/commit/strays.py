@@ -7,6 +7,7 @@ is one attempt's alone, of kind `CREATE` for the empty log that begins a file gr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from hudimeta.commit.markers import (
     MARKERS,
@@ -25,7 +26,11 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import WRITE_TOKEN
 from hudimeta.storage import Storage
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Action, State
+
+if TYPE_CHECKING:
+    from hudimeta.commit.publication import OpenWrite
 
 __all__ = [
     "delete_late_files",
@@ -74,7 +79,7 @@ def delete_late_files(storage: Storage, instant: str, kept: Collection[str] = ()
 
 
 def refuse_when_over(
-    storage: Storage, timeline_folder: str, instant: str, paths: Sequence[str], shared: Sequence[str] = ()
+    storage: Storage, timeline_folder: str, write: OpenWrite, paths: Sequence[str], shared: Sequence[str] = ()
 ) -> None:
     """Delete files of a task whose write is over: no rollback and no commit can know of them any more.
 
@@ -84,7 +89,7 @@ def refuse_when_over(
     Args:
         storage: Rooted at the table.
         timeline_folder: Where its instants are.
-        instant: Of the write.
+        write: Whose task it is.
         paths: What this attempt at a task wrote.
         shared: What every attempt writes alike: once the write is published, it belongs to the table.
 
@@ -93,15 +98,14 @@ def refuse_when_over(
     """
     if not paths and not shared:
         return
-    names = [entry.name for entry in storage.list(timeline_folder)]
-    waits = any(name.startswith(f"{instant}.") for name in names)
-    done = any(name.startswith(f"{instant}_") for name in names)
-    if waits and not done:
+    names = {entry.name for entry in storage.list(timeline_folder)}
+    done = any(name.startswith(f"{write.instant}_") and name.endswith(f".{write.action.completed_as.value}") for name in names)
+    if pending_name(write.instant, write.action, State.INFLIGHT) in names and not done:
         return
     for path in paths if done else (*paths, *shared):
         storage.delete(path)
     why = "was published without it" if done else "was taken back"
-    raise CommitError(f"instant {instant} {why} while a task wrote for it", "Run the write again if it was taken back.")
+    raise CommitError(f"instant {write.instant} {why} while a task wrote for it", "Run the write again if it was taken back.")
 
 
 def _delete_marked(storage: Storage, instant: str, chosen: Callable[[list[str]], list[str]]) -> list[str]:

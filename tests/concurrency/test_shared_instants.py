@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.api.table import Table
+from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import StorageError
 from hudimeta.storage import Storage
@@ -91,3 +92,61 @@ def test_an_action_that_has_not_begun_keeps_nothing_of_a_write_in_the_metadata_t
     table.write(Operation.UPSERT, simple_rows([2], 3))
     table.check()
     check_all(table.storage)
+
+
+class _HeartbeatTaken(WithoutGuards):
+    """Somebody else takes back a write of the same instant: its heartbeat goes right after ours was announced."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        super().put_if_absent(path, data)
+        if path.endswith(".requested"):
+            Heartbeat(self, path.rpartition("/")[2].partition(".")[0]).stop()
+
+
+def test_a_write_whose_heartbeat_another_rollback_took_is_not_taken_for_dead(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    undone: list[str] = []
+
+    def somebody_writes() -> None:
+        other = WriteSession(WithoutGuards(table.path), table.options, engine=table.engine)
+        undone.extend(other.coordinator.recover())
+
+    session = WriteSession(_HeartbeatTaken(table.path), table.options, engine=Interrupted(somebody_writes))
+    write_rows(session, Operation.UPSERT, simple_rows([1], 2))
+    assert not undone
+    table.model.write(Operation.UPSERT, simple_rows([1], 2))
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+class _Deletes(WithoutGuards):
+    """Notes what is deleted, in order."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.deleted = list[str]()
+
+    def delete(self, path: str) -> bool:
+        self.deleted.append(path)
+        return super().delete(path)
+
+    def delete_folder(self, path: str) -> None:
+        self.deleted.append(path)
+        super().delete_folder(path)
+
+
+def test_an_instant_is_free_only_when_all_that_bore_it_is_gone(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    storage = _Deletes(table.path)
+    with pytest.raises(StorageError, match="no answer"):
+        write_rows(WriteSession(storage, table.options, engine=Interrupted(_fails)), Operation.UPSERT, simple_rows([1], 2))
+    taken_back = [path for path in storage.deleted if ".hoodie/metadata" not in path]
+    assert taken_back[-1].endswith(".requested"), taken_back
+    assert any(".heartbeat" in path for path in taken_back)
+    assert any(".temp" in path for path in taken_back)
+
+
+def _fails() -> None:
+    raise StorageError("p0", "no answer")

@@ -91,7 +91,7 @@ class RoutedWrite:
 
     def refuse_when_over(self, storage: Storage, paths: Sequence[str], shared: Sequence[str] = ()) -> None:
         """See `hudimeta.commit.strays.refuse_when_over`."""
-        refuse_when_over(storage, self.timeline.folder, self.instant, paths, shared)
+        refuse_when_over(storage, self.timeline.folder, self.open_write, paths, shared)
 
     def staged_path(self, kind: str, number: int, attempt: int) -> str:
         """Where an attempt at a task lays rows aside."""
