@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudimeta.commit.locks.protocol import LOCK_FOLDER
 from hudimeta.errors import NotFound
-from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
+from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import PROPERTIES_COMMENT
 from hudimeta.storage import TEMPORARY_SUFFIX, Storage, join
 from hudimeta.table.properties import TableProperties
@@ -50,7 +50,7 @@ def remove_late_metadata(storage: Storage, timeline: Timeline) -> None:
     own = [i for i in rollbacks if is_own_rollback(timeline.read(i), timeline.path_of(i))]
     gone = {time for i in own for time in timeline.metadata(i)["commitsRollback"]} - {i.time for i in timeline}
     if gone:
-        remove_files(storage, *gone)
+        take_back_delta(storage, *gone)
 
 
 def remove_unnamed_history(storage: Storage, timeline: Timeline) -> None:

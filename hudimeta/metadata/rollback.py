@@ -2,11 +2,15 @@
 
 The log files of an instant bear its time in their names, so they are found by listing the few folders of the metadata table;
 this happens only where a write died, never on the path of a read or of a healthy write.
+
+A compaction of the metadata table takes the completion of a write for its instant, and a writer that looked before may begin
+another write at that very time. So base files of an instant that is a compaction's stay when the write is taken back.
 """
 
 from __future__ import annotations
 
 import time as system_time
+from collections.abc import Collection, Mapping, Sequence
 
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
@@ -43,16 +47,14 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     if begun is not None and begun.is_completed:
         return 0
     started = system_time.monotonic()
-    files = _files_of(inner, instant)
+    files = _files_of(inner, [instant], _compactions(timeline))
     if begun is None:
         writer.create_requested(
             rollback_time, Action.ROLLBACK, encode_rollback_plan(without_user(inner.root), instant, Action.DELTA_COMMIT, files)
         )
     if begun is None or begun.state is State.REQUESTED:
         writer.create_inflight(rollback_time, Action.ROLLBACK)
-    for partition, names in files.items():
-        for name in names:
-            inner.delete(join(partition, name))
+    _remove(inner, files)
     if found is not None and found.is_completed:
         writer.delete_completed(found)
     writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
@@ -81,7 +83,7 @@ def take_back_delta(storage: Storage, *instants: str) -> None:
     for one in found:
         if one.is_completed:
             writer.delete_completed(one)
-    remove_files(storage, *instants)
+    _remove(inner, _files_of(inner, instants, _compactions(timeline)))
     for one in found:
         writer.delete_pending(one.time, Action.DELTA_COMMIT, State.INFLIGHT)
         writer.delete_pending(one.time, Action.DELTA_COMMIT, State.REQUESTED)
@@ -90,18 +92,29 @@ def take_back_delta(storage: Storage, *instants: str) -> None:
 def remove_files(storage: Storage, *instants: str) -> None:
     """Delete the base and log files of the metadata table that bear an instant. The storage is rooted at the data table."""
     inner = storage.sub(METADATA_ROOT)
-    for partition, names in _files_of(inner, *instants).items():
+    _remove(inner, _files_of(inner, instants))
+
+
+def _remove(inner: Storage, files: Mapping[str, Sequence[str]]) -> None:
+    for partition, names in files.items():
         for name in names:
             inner.delete(join(partition, name))
 
 
-def _files_of(inner: Storage, *instants: str) -> dict[str, list[str]]:
+def _compactions(timeline: Timeline) -> frozenset[str]:
+    """Instants of the compactions of a metadata table, whose base files are no delta commit's."""
+    return frozenset(i.time for i in timeline if i.action.completed_as is Action.COMMIT)
+
+
+def _files_of(inner: Storage, instants: Sequence[str], compactions: Collection[str] = ()) -> dict[str, list[str]]:
+    """Names by folder of the files that bear an instant; of those that are a compaction's only the log files."""
     files: dict[str, list[str]] = {}
     for folder in inner.list(""):
         if not folder.is_folder or folder.name.startswith("."):
             continue
         for entry in inner.list(folder.path):
-            parsed = parse_base_file(entry.name) or parse_log_file(entry.name)
-            if parsed is not None and parsed.instant in instants:
+            base = parse_base_file(entry.name)
+            parsed = base or parse_log_file(entry.name)
+            if parsed is not None and parsed.instant in instants and not (base and base.instant in compactions):
                 files.setdefault(folder.path, []).append(entry.name)
     return files

@@ -60,6 +60,26 @@ def test_a_write_gives_way_to_a_rollback_that_is_going_to_take_its_instant_back(
     table.model.check(table.read())
 
 
+def test_taking_back_a_write_of_a_compactions_instant_leaves_its_base_files(tmp_path: Path) -> None:
+    """The metadata table's compaction took the completion of a write for its instant; another began a write at that time."""
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "1"})
+    report = table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    assert report.compacted_metadata
+    assert report.completion is not None
+    assert list(tmp_path.glob(f"t/.hoodie/metadata/*/*_{report.completion}.hfile"))
+    writer = TimelineWriter(table.storage)
+    writer.create_requested(report.completion, Action.COMMIT)
+    writer.create_inflight(report.completion, Action.COMMIT)
+    assert Table(table.path).recover() == (report.completion,)
+    check_all(table.storage)
+    assert Table(table.path).recover() == (), "and once more, for what was written after a rollback"
+    check_all(table.storage)
+    table.check()
+    table.write(Operation.UPSERT, simple_rows([1, 7], 3))
+    table.check()
+    check_all(table.storage)
+
+
 class _LostAnswer(FaultyStorage):
     """Fails behind the delta commit in the metadata table, when somebody else has just announced an action at its instant."""
 
