@@ -11,6 +11,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of
+from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, indexed_expression
 from hudimeta.indexes.planned import OF_STORED_COLUMNS, record_index_definition, secondary_index_definition
 from hudimeta.metadata import (
     bloom_filters,
@@ -148,8 +149,22 @@ def _expression(
     partition = expression_index.PREFIX + _name(name)
     given = {"expr": expression, **{key: str(value) for key, value in index_options.items()}}
     definition = IndexDefinition(partition, kind, expression, (column,), given, _version(properties, "V2"))
-    expression_of(WantedExpression(definition), with_meta_columns(schema))
+    wanted = WantedExpression(definition)
+    if indexed_expression(definition, with_meta_columns(schema), wanted.timezone) is None:
+        raise _unknown(definition)
+    expression_of(wanted, with_meta_columns(schema))
     return IndexPlan(partition, definition)
+
+
+def _unknown(definition: IndexDefinition) -> UnsupportedFeature:
+    """What an expression must be that nobody could keep an index over."""
+    function, column = definition.function.lower(), definition.source_fields[0]
+    given = {key: value for key, value in definition.options.items() if key != "expr"}
+    hint = f"Take one of {', '.join(FUNCTIONS)}."
+    if function in FUNCTIONS:
+        takes = ", ".join(ARGUMENTS.get(function, ())) or "no options"
+        hint = f"{function} takes {takes}, in this order, and a column of a type that it is for."
+    return UnsupportedFeature(f"an index over {function}({column}){f' with {given}' if given else ''}", hint)
 
 
 def _secondary(asked: IndexRequest) -> IndexPlan:
@@ -212,7 +227,8 @@ def _one_column(schema: pa.Schema, columns: Sequence[str]) -> str:
         raise ConfigError("columns", ",".join(columns), "one column")
     kind = column_type(schema, columns[0])
     if kind is None or pa.types.is_nested(kind):
-        raise ConfigError("columns", columns[0], f"a column with single values: {', '.join(schema.names[:20])}")
+        single = [field.name for field in schema if not pa.types.is_nested(field.type)]
+        raise ConfigError("columns", columns[0], f"a column with single values: {', '.join(single[:20])}")
     return columns[0]
 
 

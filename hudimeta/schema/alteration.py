@@ -290,8 +290,9 @@ def _check_inside(column: SchemaColumn, rest: str, what: str, path: str) -> None
 
 def _retyped(column: SchemaColumn, kind: pa.DataType) -> SchemaColumn:
     wider = normalise_type(kind, column.name)
-    if column.children or fit(column.type, wider) is Fit.NO:
-        change = f"from {column.type} to {wider}"
+    narrower = pa.types.is_integer(kind) and kind != wider == column.type  # Hudi keeps no smaller integer
+    if column.children or narrower or fit(column.type, wider) is Fit.NO:
+        change = f"from {column.type} to {kind if narrower else wider}"
         raise UnsupportedEvolution(column.name, change, "Add a column of the new type and fill it with an update.")
     return _rebuilt(replace(column, type=wider))
 

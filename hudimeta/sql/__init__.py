@@ -13,6 +13,7 @@ from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.constants import is_constant
 from hudimeta.sql.cursor import with_backticks
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
+from hudimeta.sql.forms import Form, form_of
 from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters, with_literals
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
@@ -99,6 +100,7 @@ __all__ = [
     "DropTable",
     "Execute",
     "Explain",
+    "Form",
     "Insert",
     "InsertEach",
     "MergeStatement",
@@ -114,6 +116,7 @@ __all__ = [
     "Statement",
     "TableName",
     "Update",
+    "form_of",
     "function_tables",
     "identifier_calls",
     "is_constant",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from hudimeta.sql.cursor import Cursor
 
-__all__ = ["ColumnPlace", "DeclaredColumn", "column_place", "declared_column", "declared_columns", "skip_type"]
+__all__ = ["AFTER_TYPE", "ColumnPlace", "DeclaredColumn", "column_place", "declared_column", "declared_columns", "skip_type"]
 
-_AFTER_TYPE = ("NOT", "NULL", "COMMENT", "DEFAULT", "FIRST", "AFTER", ",")
+AFTER_TYPE = ("NOT", "NULL", "COMMENT", "DEFAULT", "FIRST", "AFTER", ",")
+"""Words that follow a column's type in declarations."""
 _AFTER_DEFAULT = ("NOT", "COMMENT", "FIRST", "AFTER", ",")
 
 
@@ -60,7 +61,7 @@ def declared_column(cursor: Cursor, path: tuple[str, ...]) -> DeclaredColumn:
         Unread: For anything else.
     """
     begin = cursor.at
-    skip_type(cursor, *_AFTER_TYPE)
+    skip_type(cursor, *AFTER_TYPE)
     kind = cursor.between(begin, cursor.at)
     required, default, comment, place = False, None, None, None
     while not cursor.done and cursor.peek() != ",":

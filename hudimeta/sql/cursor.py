@@ -23,6 +23,8 @@ FIRST_WORD = re.compile(rf"(?:\s|{_LINE}|{_BRACKETED})*([A-Za-z]+)\b")
 """The word that a statement begins with, after blanks and comments."""
 _QUOTED = r"'(?:[^'\\]|\\.?)*(?:'|\Z)|\"(?:[^\"\\]|\\.?|\"\")*(?:\"|\Z)|`[^`]*(?:`|\Z)"
 """What is quoted, up to the end where it is never closed: looking for an end from every quote again would take long."""
+_CLOSED_NAME = re.compile(r'"(?:[^"]|"")*"')
+"""A name between double quotes; what ends in a doubled one has no end."""
 _PIECES = re.compile(rf"{_QUOTED}|(?P<line>{_LINE})|{_BRACKETED}", re.DOTALL)
 _OPEN, _CLOSE = ("(", "["), (")", "]")
 _OPERAND_BEFORE = (")", "]", "}", "?")
@@ -81,9 +83,9 @@ def words_of(text: str) -> list[Word]:
         elif kind.endswith("STRING"):
             found.append(Word(token.text, "string", start, end))
         elif token.text[:1].isalnum() or token.text[:1] == "_":
-            # Some keywords of two words, such as PARTITIONED BY, are one token.
+            # Some keywords of two words, such as PARTITIONED BY, are one token, in upper case whatever the text says.
             for part in token.text.split():
-                at = text.find(part, start)
+                at = _place(text, part, start)
                 # After a point even a keyword is a name.
                 after_point = bool(found) and found[-1].kind == "mark" and found[-1].text == "."
                 found.append(Word(part, "name" if after_point else "word", at, at + len(part)))
@@ -95,12 +97,20 @@ def words_of(text: str) -> list[Word]:
     return found
 
 
+def _place(text: str, part: str, start: int) -> int:
+    """Where a word stands that is cut from a token. Raises Unread where the text has it not."""
+    found = re.compile(re.escape(part), re.IGNORECASE).search(text, start)
+    if found is None:
+        raise Unread
+    return found.start()
+
+
 def with_backticks(text: str) -> str:
     """A text with names between backticks where it has them between double quotes, as sessions with ANSI's names have."""
 
     def name(piece: re.Match[str]) -> str:
         found = piece[0]
-        closed = found[0] == found[-1:] == '"' and len(found) > 1
+        closed = _CLOSED_NAME.fullmatch(found) is not None
         return "`" + found[1:-1].replace('""', '"').replace("`", "``") + "`" if closed else found
 
     return _PIECES.sub(name, text)

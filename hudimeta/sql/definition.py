@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hudimeta.redaction import redacted
-from hudimeta.sql.columns import ColumnPlace, DeclaredColumn, column_place, declared_column, declared_columns
+from hudimeta.sql.columns import (
+    AFTER_TYPE,
+    ColumnPlace,
+    DeclaredColumn,
+    column_place,
+    declared_column,
+    declared_columns,
+    skip_type,
+)
 from hudimeta.sql.cursor import Cursor, Unread
 from hudimeta.sql.insertion import partition_values
 from hudimeta.sql.statement import (
@@ -61,7 +69,7 @@ def create_table(cursor: Cursor) -> CreateTable | CreateLike:
     replaces = not creates or cursor.accept("OR", "REPLACE")
     external = cursor.accept("EXTERNAL")
     cursor.expect("TABLE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if_not_exists = not replaces and cursor.accept("IF", "NOT", "EXISTS")
     name = TableName(cursor.dotted())
     if not replaces and cursor.accept("LIKE"):
         return _like(cursor, name, if_not_exists)
@@ -148,6 +156,8 @@ def properties(inside: Cursor) -> dict[str, str]:
         while word.kind != "string" and inside.accept("."):
             key += "." + inside.next().text
         inside.accept("=")
+        if key in found:
+            inside.fail()  # Spark refuses it
         found[key] = inside.string() if inside.is_string else inside.until(",")
         if not inside.accept(","):
             inside.finish()
@@ -264,14 +274,17 @@ def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | 
         return Partitions(name, PartitionVerb.ADD, ())
     for said, verb, lenient in _PARTITIONS:
         if cursor.accept(*said):
-            return Partitions(name, verb, tuple(_partitions_named(cursor)), lenient)
+            given = tuple(_partitions_named(cursor))
+            return (
+                Partitions(name, verb, given, lenient) if cursor.done else AlterEntry(name, f"{verb.value} … {cursor.peek()}")
+            )
     return None
 
 
 def _partitions_named(cursor: Cursor) -> Iterator[PartitionValues]:
-    """One PARTITION (…) after another; the first word is read already."""
+    """One PARTITION (…) after another; the first word is read already, and LOCATION or PURGE may follow."""
     yield partition_values(cursor.inside())
-    while not cursor.done:
+    while not cursor.done and cursor.peek() not in ("LOCATION", "PURGE"):
         cursor.accept(",")
         cursor.expect("PARTITION")
         yield partition_values(cursor.inside())
@@ -305,7 +318,11 @@ def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
     path = cursor.dotted()
     column, begin = ".".join(path), cursor.at
     if cursor.accept("TYPE"):
-        return AlterTable(name, retype=(column, cursor.rest()))
+        at = cursor.at
+        skip_type(cursor, *AFTER_TYPE)
+        if not cursor.done:
+            return AlterEntry(name, f"ALTER TABLE … ALTER COLUMN {cursor.between(begin, len(cursor.words))}")
+        return AlterTable(name, retype=(column, cursor.between(at, cursor.at)))
     if cursor.accept("SET", "DEFAULT"):
         return AlterTable(name, default=(column, cursor.rest()))
     if cursor.accept("DROP", "DEFAULT"):

@@ -41,7 +41,7 @@ def insert(cursor: Cursor) -> Insert:
     replaces = not overwrite and cursor.accept("REPLACE", "WHERE")
     where = cursor.until(*(word for word in _QUERY if word != "(")) if replaces else None
     columns = _columns(cursor)
-    if cursor.peek() not in _QUERY:
+    if cursor.peek() not in _QUERY or (by_name and columns is not None):
         cursor.fail()
     query = f"{before} {cursor.rest()}".strip()
     return Insert(name, query, overwrite, columns, by_name, partition, where)

@@ -361,11 +361,12 @@ class Execute:
 
 @dataclass(frozen=True)
 class Analyze:
-    """ANALYZE TABLE. what: The words after the name. columns: Those that it names."""
+    """ANALYZE TABLE. what: The words after the name and PARTITION. columns: Those that it names."""
 
     name: TableName
     what: str
     columns: tuple[str, ...] = ()
+    partition: PartitionValues = ()
 
 
 class PartitionVerb(enum.Enum):

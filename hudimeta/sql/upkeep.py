@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudimeta.sql.cursor import Cursor
+from hudimeta.sql.insertion import partition_values
 from hudimeta.sql.relations import moment
 from hudimeta.sql.statement import Analyze, Execute, Explain, Optimize, Restore, TableName, Vacuum
 
@@ -86,9 +87,10 @@ def execute(cursor: Cursor) -> Execute:
 
 
 def analyze(cursor: Cursor) -> Analyze:
-    """ANALYZE TABLE name … COMPUTE STATISTICS … [FOR COLUMNS a, b | FOR ALL COLUMNS]."""
+    """ANALYZE TABLE name [PARTITION (…)] COMPUTE STATISTICS … [FOR COLUMNS a, b | FOR ALL COLUMNS]."""
     cursor.expect("ANALYZE", "TABLE")
     name, columns = TableName(cursor.dotted()), []
+    partition = partition_values(cursor.inside()) if cursor.accept("PARTITION") else ()
     what = cursor.until("FOR")
     if cursor.accept("FOR", "COLUMNS"):
         columns = [cursor.identifier()]
@@ -97,4 +99,4 @@ def analyze(cursor: Cursor) -> Analyze:
     elif not cursor.done:
         cursor.expect("FOR", "ALL", "COLUMNS")
     cursor.finish()
-    return Analyze(name, what, tuple(columns))
+    return Analyze(name, what, tuple(columns), partition)

@@ -96,7 +96,7 @@ OF_EVERY_KIND = {
     "drop index i on wrong": "an index of the table",
     "refresh index i on wrong": "an index of the table",
     "optimize wrong zorder by (nope)": "columns of the table",
-    "vacuum wrong retain many hours": "PARSE_SYNTAX_ERROR",
+    "vacuum wrong retain many hours": r"VACUUM t \[RETAIN n HOURS\]",
     "restore table wrong to version as of 5": "DESCRIBE HISTORY",
     "restore table wrong to version as of '20200101000000000'": "DESCRIBE HISTORY",
     "select * from wrong version as of 12": "DESCRIBE HISTORY",
@@ -123,7 +123,7 @@ OF_EVERY_KIND = {
     "merge into wrong t using (select 1 x) s on false when not matched and t.id = 1 then insert (id) values (x)": "UNRESOLVED",
     "merge into wrong t using (select 1 x) s on false when not matched by source then update set price = s.x": "UNRESOLVED",
     "merge into wrong t using (select 1 x) s on false when not matched by source and x = 1 then delete": "UNRESOLVED_COLUMN",
-    "describe history wrong limit x": "PARSE_SYNTAX_ERROR",
+    "describe history wrong limit x": r"DESCRIBE HISTORY t \[LIMIT n\]",
     "create table wrong2 (id int) using hudimeta comment 'x' comment 'y'": "DUPLICATE_CLAUSES",
 }
 """Wrong columns, types, views, nested names, parameters and texts of the kinds of statements that are not above."""

@@ -103,6 +103,3 @@ def test_rows_of_ours_are_written_once_to_tables_of_other_formats(clean: SparkSe
     }.items():
         clean.sql(statement)
         assert clean.table("others").count() == count, statement
-    before = len(list((tmp_path / "files").glob("*.csv")))
-    clean.sql(f"insert overwrite directory '{tmp_path / 'files'}' using csv select id from of_values where id = 1")
-    assert len(list((tmp_path / "files").glob("*.csv"))) == before + 1

@@ -34,6 +34,7 @@ from hudimeta.sql import (
     TableName,
     Update,
     Vacuum,
+    form_of,
     is_constant,
     may_write,
     named_parameters,
@@ -333,7 +334,8 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
             Partitions(name("t"), PartitionVerb.DROP, ((("p", "1"),), (("p", "2"), ("q", None))), lenient=True),
         ),
         ("alter table t add partition (p = 1)", Partitions(name("t"), PartitionVerb.ADD, ((("p", "1"),),))),
-        ("alter table t add partition (p = 1) location '/x'", None),
+        ("alter table t add partition (p = 1) location '/x'", AlterEntry(name("t"), "ALTER TABLE … ADD PARTITION … LOCATION")),
+        ("alter table t drop partition (p = 1) purge", AlterEntry(name("t"), "ALTER TABLE … DROP PARTITION … PURGE")),
         ("alter table t recover partitions", Partitions(name("t"), PartitionVerb.ADD, ())),
         ("msck repair table db.t sync partitions", Partitions(name("db", "t"), PartitionVerb.ADD, ())),
         ("repair table t", Partitions(name("t"), PartitionVerb.ADD, ())),
@@ -347,6 +349,7 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ("restore table t to version as of '2026'", Restore(name("t"), "'2026'", True)),
         ("RESTORE t TIMESTAMP AS OF now() - interval 1 day", Restore(name("t"), "now() - interval 1 day", False)),
         ("analyze table t compute statistics", Analyze(name("t"), "compute statistics")),
+        ("analyze table t partition (p = 1) compute statistics", Analyze(name("t"), "compute statistics", (), (("p", "1"),))),
         ("analyze table t compute statistics for columns a, `b`", Analyze(name("t"), "compute statistics", ("a", "b"))),
         ("analyze table t compute statistics noscan for all columns", Analyze(name("t"), "compute statistics noscan")),
         ("merge into t using u on t.a = u.a", None),
@@ -354,6 +357,10 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ("truncate table t", Delete(name("t"), None, None)),
         ("alter table t alter column a.b type decimal(9, 2)", AlterTable(name("t"), retype=("a.b", "decimal(9, 2)"))),
         ("alter table t alter column a comment 'x'", None),
+        (
+            "alter table t alter column a type int comment 'x'",
+            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN type int comment 'x'"),
+        ),
         ("alter table t set owner me", None),
         ("set hoodie.metadata.enable=false", SetOption("hoodie.metadata.enable", "false")),
         ("SET `hudimeta.index.use` = none", SetOption("hudimeta.index.use", "none")),
@@ -442,6 +449,9 @@ def test_keywords_are_names_where_an_operand_must_come(text: str, found: object)
         "create table t (id int) using hudimeta location '/a' location '/b'",
         "describe history t limit x",
         "describe history t limit -1",
+        "create table t (id int) using hudimeta tblproperties (a = 'b', a = 'c')",
+        "create or replace table if not exists t (id int) using hudimeta",
+        "insert into t by name (id) select 1",
     ],
 )
 def test_what_spark_refuses_is_left_to_it(text: str) -> None:
@@ -480,7 +490,40 @@ def test_texts_side_by_side_are_one() -> None:
         ('select \'"a"\', `"b` -- "c"', 'select \'"a"\', `"b` -- "c"'),
         ('select \'it\\\'s "a"\', "b"', "select 'it\\'s \"a\"', `b`"),
         ('select "open', 'select "open'),
+        ('select "open"" from t', 'select "open"" from t'),
+        ('select "a"""', 'select `a"`'),
     ],
 )
 def test_names_in_double_quotes_get_backticks(text: str, expected: str) -> None:
     assert with_backticks(text) == expected
+
+
+def test_keywords_of_two_words_stand_where_they_are() -> None:
+    text = "create table t (id int primary key) using hudimeta partitioned by (id)"
+    made = parse(text)
+    assert isinstance(made, CreateTable)
+    assert (made.columns, made.partition_by) == ("id int primary key", ("id",))
+    assert parse("optimize t where p = 1 group by") == Optimize(name("t"), "p = 1 group by", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "begins"),
+    [
+        ("optimize a.t where", ("a", "t"), "OPTIMIZE t [WHERE"),
+        ("restore t", ("t",), "RESTORE TABLE t TO VERSION"),
+        ("desc /* all */ history `t` limit x", ("t",), "DESCRIBE HISTORY t"),
+        ("show indexes in t where", ("t",), "SHOW INDEXES FROM t"),
+        ("create index if not exists i on table t ()", ("t",), "CREATE INDEX i ON t"),
+    ],
+)
+def test_statements_that_only_hudimeta_has_say_how_they_are_written(text: str, table: tuple[str, ...], begins: str) -> None:
+    assert parse(text) is None
+    form = form_of(text)
+    assert form is not None
+    assert form.name == name(*table)
+    assert form.form.startswith(begins)
+
+
+@pytest.mark.parametrize("text", ["optimize", "select 1", "describe t", "create index on t (x)", "show indexes", "vacuum 'x'"])
+def test_others_have_no_form(text: str) -> None:
+    assert form_of(text) is None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_KEY",
+    "MARKED_TYPE",
     "Carrier",
     "Registration",
     "carriers",
@@ -57,6 +58,8 @@ DEFAULT_KEY = "CURRENT_DEFAULT"
 
 _NARROWEST, _SPREAD = 2_000_000_000, 100_000_000
 """Lengths of the marker: so long that no string is refused."""
+MARKED_TYPE = re.compile(r"varchar\(20\d{8}\)")
+"""The type that Spark shows for a column with the marker."""
 
 _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 _OWN = ("hoodie.", "hudimeta.", "as.of.instant")
@@ -174,7 +177,7 @@ def refuse_contradictions(
         if key in mine:
             mine[key] = ",".join(spelt.get(name.lower(), name) for name in keys.RECORD_KEY.parse(mine[key]))
     for key, (have, given) in contradictions(properties, OPTIONS.read(mine)).items():
-        raise ConfigError(key, given, f"{have}, as the table at {location} has it")
+        raise ConfigError(key, given, f"{have or 'nothing'}, as the table at {location} has it")
 
 
 def registered_schema(

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -17,13 +18,14 @@ from pyspark.sql.types import StructField, StructType
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, quoted
+from hudimeta.schema import check_names
+from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, TableName, quoted
 from pyspark_hudimeta.arrow_types import declared_schema, nullable
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
 from pyspark_hudimeta.sql.definition import declared_fields
 from pyspark_hudimeta.sql.described import declared_type
-from pyspark_hudimeta.sql.registering import enter, keep_comment
+from pyspark_hudimeta.sql.registering import enter, keep_comment, renamed
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
@@ -60,28 +62,35 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str = 
     elif statement.drop:
         return session.nothing()
     if not _alter_entry(session, entry, text) or session.entry(entry.name) is None:
-        session.plain(f"DROP TABLE {entry.name.sql}")
         there = table.schema.names
         declared = StructType([column for column in entry.declared if column.name in there])
-        enter(session.plain, entry.name, replace(entry, declared=declared), entry.options)
+        _enter_anew(session, replace(entry, declared=declared))
     else:
         keep_comment(session.plain, entry)
     return session.nothing()
 
 
 def _alter_entry(session: SqlSession, entry: Entry, text: str) -> bool:
-    """Let Spark change the entry; False where it does not know such a change of a type, and it must be entered anew.
+    """Let Spark change the entry; False where it does not take such a change, and the table must be entered anew.
 
     So it must where the column was dropped that carried the table's place.
     """
     try:
         with let_spark_alter(session, entry):
             session.plain(text)
-    except AnalysisException as error:
-        if "NOT_SUPPORTED_CHANGE_COLUMN" not in str(error):
-            raise
+    except AnalysisException:  # the table has changed, whatever Spark says of it
         return False
     return True
+
+
+def _enter_anew(session: SqlSession, entry: Entry) -> None:
+    """Enter the table as it is now; its name leads to it all the time."""
+    _, database, table = session.full_parts(entry.name)
+    mark = uuid4().hex[:8]
+    entered, parked = (TableName((database, f"_hudimeta_{word}_{mark}")) for word in ("new", "old"))
+    enter(session.plain, entered, entry, entry.options)
+    renamed(session.plain, TableName((database, table)), entered, parked)
+    session.plain(f"DROP TABLE {parked.sql}")
 
 
 def add_columns(session: SqlSession, entry: Entry, columns: Iterable[StructField]) -> Entry:
@@ -107,7 +116,7 @@ def _changes(entry: Entry, statement: AlterTable) -> dict[str, Any]:
         return {"rename": {_spelt(entry, old): new}}
     if statement.retype is not None:
         column, kind = statement.retype
-        return {"retype": {_spelt(entry, column): _arrow_type(kind)}}
+        return {"retype": {_spelt(entry, column): _arrow_type(kind, column)}}
     if statement.nullable is not None:
         return {"nullable": _spelt(entry, statement.nullable)}
     if statement.change is not None:
@@ -127,15 +136,18 @@ def _changed(entry: Entry, column: DeclaredColumn) -> dict[str, Any]:
     kind: Any = entry.columns
     for part in spelt.split("."):
         kind = kind[part].dataType if isinstance(kind, StructType) and part in kind.names else None
-    if kind != _type(column.kind):
-        found["retype"] = {spelt: _arrow_type(column.kind)}
+    if kind != _type(column.kind, name):
+        found["retype"] = {spelt: _arrow_type(column.kind, name)}
     if column.place is not None:
         found["move"] = {spelt: _neighbour(entry, name, column.place)}
     return found
 
 
 def _additions(entry: Entry, added: list[DeclaredColumn]) -> dict[str, Any]:
-    fields = [pa.field(_spelt(entry, ".".join(column.path), new=True), _arrow_type(column.kind)) for column in added]
+    for part in (part for column in added for part in column.path):  # one with a point would be taken for two
+        check_names(pa.schema([pa.field(part, pa.null())]))
+    names = [_spelt(entry, ".".join(column.path), new=True) for column in added]
+    fields = [pa.field(name, _arrow_type(column.kind, column.path[-1])) for name, column in zip(names, added, strict=True)]
     moves = {
         field.name: _neighbour(entry, field.name, column.place)
         for field, column in zip(fields, added, strict=True)
@@ -177,19 +189,24 @@ def _last_before_partitions(entry: Entry, table: HudiTable) -> ColumnPlace | Non
 
 def _declaration(column: DeclaredColumn) -> str:
     """A new column as Spark adds it to the entry."""
-    words = [".".join(map(quoted, column.path)), declared_type(nullable(_type(column.kind)))]
+    words = [".".join(map(quoted, column.path)), declared_type(nullable(_type(column.kind, column.path[-1])))]
     words += [f"COMMENT {literal(column.comment)}"] if column.comment is not None else []
     if column.place is not None:
         words.append("FIRST" if column.place.after is None else f"AFTER {quoted(column.place.after)}")
     return " ".join(words)
 
 
-def _type(text: str) -> Any:
-    return declared_fields(f"c {text}")[0].dataType
+def _type(text: str, name: str) -> Any:
+    return _declared(text, name)[0].dataType
 
 
-def _arrow_type(text: str) -> pa.DataType:
-    return declared_schema(declared_fields(f"c {text}")).field(0).type
+def _arrow_type(text: str, name: str) -> pa.DataType:
+    return declared_schema(_declared(text, name)).field(0).type
+
+
+def _declared(text: str, name: str) -> StructType:
+    """A type as the column that has it, so that errors name the column."""
+    return declared_fields(f"{quoted(name)} {text}")
 
 
 def _spelt(entry: Entry, path: str, *, new: bool = False) -> str:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from hudimeta.sql import Ask, TableQuestion
 from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.plain.registration import MARKED_TYPE
 from pyspark_hudimeta.sql.described import extended, properties_of, show_create, shown_properties
 from pyspark_hudimeta.sql.partitions import partitions_like
 from pyspark_hudimeta.sql.session import opened
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["answer", "listed_tables", "lists_tables"]
+__all__ = ["answer", "described", "listed_tables", "lists_tables"]
 
 _OWN_VIEW = "_hudimeta_"
 """How the names of temporary views begin that stand for reads in statements and in views of users."""
@@ -53,6 +54,17 @@ def listed_tables(session: SqlSession, text: str) -> DataFrame | None:
     name = frame.columns[1]
     own = frame[name].startswith(_OWN_VIEW)
     return None if frame.where(own).isEmpty() else frame.where(~own)
+
+
+def described(session: SqlSession, text: str) -> DataFrame:
+    """What DESCRIBE of anything but a table of ours says, such as a view of one: strings are called so, marked ones too."""
+    frame = session.plain(text, session.parameters, **session.frames)
+    kind = "data_type"
+    rows = [row.asDict() for row in frame.collect()] if kind in frame.columns else []
+    if not any(MARKED_TYPE.search(row[kind] or "") for row in rows):
+        return frame
+    shown = [row | {kind: MARKED_TYPE.sub("string", row[kind])} if row[kind] else row for row in rows]
+    return session.rows([tuple(row.values()) for row in shown], ", ".join(f"{name} string" for name in frame.columns))
 
 
 def _partitions(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:

@@ -245,7 +245,8 @@ class _Merging(Change):
         ours = [*(name.lower() for name in schema.names), *sides]
         bare = [f"{t}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
         bare += [f"{s}.{quoted(n)}" for n in columns if n.lower() not in ours]
-        shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {CLAUSE}"]
+        structs = [f"struct({side}.* EXCEPT ({_PRESENT})) AS {side}" for side in (t, s)]
+        shown = [*structs, *bare, f"CASE {whens} END AS {CLAUSE}"]
         return self.query(
             f"SELECT * FROM (SELECT {', '.join(shown)} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
             f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON ({self._statement.on})) "

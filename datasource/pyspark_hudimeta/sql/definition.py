@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,23 +18,29 @@ from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
+from hudimeta.schema import normalise_schema
 from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
-from pyspark_hudimeta.arrow_types import declared_schema, nullable
+from pyspark_hudimeta.arrow_types import declared_schema, nullable, spark_schema
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_defaults, keep_defaults_at
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
+from pyspark_hudimeta.sql.new_place import a_place, place_of, refuse_occupied, taken_back, taken_place
 from pyspark_hudimeta.sql.registering import comment_columns, register, renamed
-from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, opened
+from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["create", "create_like", "declared_fields", "drop", "replaced"]
+
+_REGISTER = "Leave the list of columns out to register the table as it is."
+_NAME = re.compile(r"\w+", re.ASCII)
+"""Names that Spark's own catalog takes."""
 
 
 def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
@@ -53,7 +59,11 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     """
     if statement.replaces:
         return replaced(session, statement, rows)
-    if not _is_ours(statement, rows) or not session.is_free(statement.name):
+    if statement.provider != "hudimeta" or not session.is_free(statement.name):
+        return None
+    _check_name(session, statement.name)
+    if not _makes(statement, rows):
+        _check_registered(session, statement)
         return None
     new = _New.of(session, statement, rows)
     with new.taken_back():
@@ -71,8 +81,9 @@ def create_like(session: SqlSession, statement: CreateLike) -> DataFrame | None:
         HudiError: Properties that do not fit; nothing was created.
     """
     source = session.entry(statement.source)
-    if (statement.provider or "hudimeta" if source is not None else statement.provider) != "hudimeta":
-        return None
+    provider = statement.provider or "hudimeta" if source is not None else statement.provider
+    if provider != "hudimeta":
+        return _like_elsewhere(session, statement, source) if source is not None else None
     if statement.if_not_exists and session.is_taken(statement.name):
         return session.nothing()
     if source is not None:
@@ -87,9 +98,53 @@ def create_like(session: SqlSession, statement: CreateLike) -> DataFrame | None:
     return create(session, CreateTable(statement.name, "hudimeta", False, text, fields, "", given, place, comment))
 
 
-def _is_ours(statement: CreateTable, rows: DataFrame | None) -> bool:
+def _like_elsewhere(session: SqlSession, statement: CreateLike, source: Entry) -> DataFrame:
+    """Let Spark create a table of another format with the columns and partitions of one of ours: alone it cannot copy it."""
+    table = opened(session, source)
+    columns = ", ".join(declared_column(column) for column in declared_columns(source, table))
+    fields = ", ".join(map(quoted, table.properties.partition_fields))
+    stated = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in statement.options.items())
+    parts = [
+        f"CREATE TABLE {'IF NOT EXISTS ' if statement.if_not_exists else ''}{statement.name.sql} ({columns})",
+        f"USING {statement.provider}",
+        f"PARTITIONED BY ({fields})" if fields else "",
+        f"LOCATION {literal(statement.location)}" if statement.location is not None else "",
+        f"COMMENT {literal(statement.comment)}" if statement.comment is not None else "",
+        f"TBLPROPERTIES ({stated})" if stated else "",
+    ]
+    return session.plain(" ".join(part for part in parts if part))
+
+
+def _makes(statement: CreateTable, rows: DataFrame | None) -> bool:
+    """True where a table is made, False where one that is there is registered."""
     made = statement.columns is not None or statement.query is not None or statement.partition_columns or rows is not None
-    return statement.provider == "hudimeta" and bool(made)
+    return bool(made)
+
+
+def _check_name(session: SqlSession, name: TableName) -> None:
+    """Refuse what Spark's catalog would refuse after the files are made."""
+    table = session.full_parts(name)[-1]
+    if _NAME.fullmatch(table) is None:
+        raise ConfigError("CREATE TABLE", table, "a name of letters, digits and underscores", "Give the table such a name.")
+
+
+def _check_registered(session: SqlSession, statement: CreateTable) -> str:
+    """The folder of the table that is registered.
+
+    Raises:
+        ConfigError: Nothing says what the table is.
+        TableNotFound: No table in that folder.
+    """
+    place = place_of(statement)
+    if place is None:
+        hint = "Give columns, AS SELECT, or LOCATION with the folder of a table that is there."
+        raise ConfigError("CREATE TABLE", statement.name.sql, "a table with columns, with a query or at a LOCATION", hint)
+    location = session.place(place)
+    if session.jvm is not None:  # through Connect only the server may reach it
+        stated = {k: v for k, v in stated_options(statement.options).items() if k != keys.PATH.key}
+        table = Table(location, {**session.settings, **stated})
+        refuse_contradictions(table.properties, stated, location, table.schema.names)
+    return location
 
 
 def replaced(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
@@ -103,34 +158,46 @@ def replaced(session: SqlSession, statement: CreateTable, rows: DataFrame | None
         rows: Take the place of those of the statement's query.
 
     Returns:
-        None where Spark shall answer: there is none to replace, or the name is that of a view.
+        None where Spark shall answer: there is none to replace.
 
     Raises:
-        HudiError, AnalysisException: The new table cannot be made; the old one is as it was.
+        HudiError, AnalysisException: The new table cannot be made, or the name is that of a view; the old one is as it was.
     """
-    if not _is_ours(statement, rows):
+    if statement.provider != "hudimeta":
         return None
     if session.is_free(statement.name):
         return create(session, replace(statement, replaces=False), rows) if statement.creates else None
-    if not session.is_table(statement.name):
+    if not session.is_taken(statement.name):
         return None
-    old = session.entry(statement.name)
-    new = _New.of(session, statement, rows, beside=True)
-    if old is not None and old.location.rstrip("/") == new.location.rstrip("/"):
-        hint = "INSERT OVERWRITE replaces its rows; give the new table another folder, or leave LOCATION out."
-        raise UnsupportedFeature("replacing a table by one in the same folder", hint)
     _, database, table = session.full_parts(statement.name)
-    mark = uuid4().hex[:8]
     named = TableName((database, table))
+    if not session.is_table(named):
+        raise ConfigError("REPLACE TABLE", named.sql, "the name of a table", "It is a view: DROP VIEW takes it away.")
+    old = session.entry(named)
+    mark = uuid4().hex[:8]
     entered, parked = (TableName((database, f"_hudimeta_{word}_{mark}")) for word in ("new", "old"))
-    with new.taken_back():
-        new.make(session, entered)
+    if _makes(statement, rows):
+        new = _New.of(session, statement, rows, beside=True)
+        _refuse_same(old, new.location)
+        with new.taken_back():
+            new.make(session, entered)
+            renamed(session.plain, named, entered, parked)
+    else:
+        location = _check_registered(session, statement)
+        _refuse_same(old, location)
+        _register(session, statement, entered, location)
         renamed(session.plain, named, entered, parked)
     if old is None:
         session.plain(f"DROP TABLE {parked.sql}")
     else:
         drop(session, replace(old, name=parked), DropTable(parked))
     return session.nothing()
+
+
+def _refuse_same(old: Entry | None, location: str) -> None:
+    if old is not None and old.location.rstrip("/") == location.rstrip("/"):
+        hint = "INSERT OVERWRITE replaces its rows; give the new table another folder, or leave LOCATION out."
+        raise UnsupportedFeature("replacing a table by one in the same folder", hint)
 
 
 @redacted
@@ -159,23 +226,23 @@ class _New:
             raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
         rows = session.query(statement.query) if statement.query is not None else rows
         columns, defaults = _columns(session, statement, rows)
-        place = _place(statement)
+        place = place_of(statement)
         free = session.catalog.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
         location = session.place(place) if place else free
         options = {**session.settings, **_options(statement, columns)}
         if rows is not None:
-            _refuse_occupied(location, options)
+            refuse_occupied(location, options)
         return cls(statement, columns, defaults, rows, location, options)
 
     def taken_back(self) -> AbstractContextManager[None]:
         """Deletes what was created when something fails."""
-        return _taken_back(self.location, self.options)
+        return taken_back(self.location, self.options)
 
     def make(self, session: SqlSession, entered: TableName) -> None:
         """Make the table and write its rows, then enter it into the catalog."""
         new = _make(self.location, self.columns, self.options)
-        if not new and (self.rows is not None or _place(self.statement) is None):
-            raise _taken_place(self.location)
+        if not new and (self.rows is not None or place_of(self.statement) is None):
+            raise taken_place(self.location)
         if new and self.defaults:
             keep_defaults_at(self.location, self.options, self.defaults)
         elif self.defaults and dict(self.defaults) != column_defaults(Table(self.location).properties):
@@ -218,11 +285,16 @@ def declared_fields(text: str) -> StructType:
     Raises:
         UnsupportedFeature: What Spark's types do not know.
     """
+    hint = (
+        "Give columns as name and type, with NOT NULL, DEFAULT and COMMENT if you like; other clauses Hudi tables do not have."
+    )
     try:
-        return _without_lengths(StructType.fromDDL(text))
+        found = StructType.fromDDL(text)
     except ParseException as error:
-        hint = "Give columns as name and type, with NOT NULL and COMMENT if you like; values for them in each INSERT."
         raise UnsupportedFeature(f"the declaration of columns ({text})", hint) from error
+    if not isinstance(found, StructType) or not found.names:  # PySpark takes `id int primary key` for something else
+        raise UnsupportedFeature(f"the declaration of columns ({text})", hint)
+    return _without_lengths(found)
 
 
 def _without_lengths(columns: StructType) -> StructType:
@@ -250,63 +322,29 @@ def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
 
 def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
     """Create the table; False where it is there already, with these columns and properties."""
-    try:
-        table = Table(location)
-    except TableNotFound:
-        Table.create(location, declared_schema(columns), options=options)
-        return True
+    with a_place(location):
+        try:
+            table = Table(location)
+        except TableNotFound:
+            Table.create(location, declared_schema(columns), options=options)
+            return True
     stated = {name: value for name, value in options.items() if name != keys.HIVE_STYLE.key}
     refuse_contradictions(table.properties, stated, location)
     theirs = [name for name in table.schema.names if name not in META_COLUMNS]
     if sorted(name.lower() for name in theirs) != sorted(name.lower() for name in columns.names):
         allowed = f"the columns of the table at {location}: {', '.join(theirs)}"
-        raise ConfigError("CREATE TABLE", ", ".join(columns.names), allowed, "Leave the list of columns out to register it.")
+        raise ConfigError("CREATE TABLE", ", ".join(columns.names), allowed, _REGISTER)
+    there = {c.name.lower(): c.dataType.simpleString() for c in spark_schema(table.schema)}
+    for column in spark_schema(normalise_schema(declared_schema(columns))):
+        given, has = column.dataType.simpleString(), there[column.name.lower()]
+        if given != has:
+            raise ConfigError("CREATE TABLE", f"{column.name} {given}", f"{has}, as the table at {location} has it", _REGISTER)
     return False
-
-
-def _refuse_occupied(location: str, options: dict[str, str]) -> None:
-    """Rows are only written where everything can be deleted again when the catalog refuses the table afterwards."""
-    storage = open_storage(location, options)
-    if storage.list(".hoodie"):
-        raise _taken_place(location)
-    found = storage.list("")
-    if found:
-        hint = f"It holds {found[0].name}: empty it, name another folder, or CREATE TABLE with columns and INSERT INTO it."
-        raise ConfigError("LOCATION", location, "an empty folder, or one that is not there yet", hint)
-
-
-def _taken_place(location: str) -> ConfigError:
-    hint = "INSERT INTO the table that is there; CREATE TABLE without a query registers it where LOCATION names its folder."
-    return ConfigError("LOCATION", location, "a folder without a table", hint)
-
-
-@contextlib.contextmanager
-def _taken_back(location: str, options: dict[str, str]) -> Iterator[None]:
-    """Delete what was created when something fails: the whole folder when it is new, or else only Hudi's own."""
-    storage = open_storage(location, options)
-    # By a listing: a store without folders may know nothing of `.hoodie` itself, and a table that was there must not go.
-    new, empty = not storage.list(".hoodie"), not storage.list("")
-    try:
-        yield
-    except BaseException:
-        if new:
-            storage.delete_folder("" if empty else ".hoodie")
-        raise
-
-
-def _place(statement: CreateTable) -> str | None:
-    """What LOCATION or the option `path` names; None for the warehouse."""
-    stated = [value for key, value in statement.options.items() if key.lower() == keys.PATH.key]
-    if statement.location is not None:
-        stated.append(statement.location)
-    if len(set(stated)) > 1:
-        raise ConfigError("LOCATION", stated[-1], f"one place, and OPTIONS names {stated[0]}")
-    return stated[0] if stated else None
 
 
 def _register(session: SqlSession, statement: CreateTable, entered: TableName, location: str) -> None:
     properties = {key: value for key, value in statement.options.items() if key.lower() != keys.PATH.key}
-    if _place(statement) is None:
+    if place_of(statement) is None:
         properties[OWNS_FILES] = "true"
     try:
         register(session.plain, entered, location, properties, statement.comment)

@@ -6,19 +6,22 @@ import re
 from typing import TYPE_CHECKING
 
 from hudimeta.sql import (
+    AlterEntry,
+    AlterTable,
+    Analyze,
+    Ask,
     CallProcedure,
-    CreateIndex,
+    CreateLike,
+    CreateTable,
     Delete,
-    DropIndex,
     Explain,
     Insert,
     MergeStatement,
-    Optimize,
-    RefreshIndex,
-    Restore,
+    Partitions,
+    SetTableProperties,
     Statement,
+    TableName,
     Update,
-    Vacuum,
 )
 from pyspark_hudimeta.sql.calling import procedure_of
 from pyspark_hudimeta.sql.changes import explained
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["explain", "explain_call", "explain_query", "explained_by_spark", "reads_rows"]
+__all__ = ["explain", "explain_call", "explain_creation", "explain_query", "explained_by_spark", "reads_rows"]
 
 _PLAN = "plan string"
 _NO_PLAN = "done by hudimeta, without a plan of Spark's"
@@ -44,19 +47,43 @@ def explain(session: SqlSession, entry: Entry, statement: Statement, mode: str) 
             word, text = "INSERT", explained_insert(session, entry, statement, mode)
         case Update() | Delete() | MergeStatement():
             word, text = type(statement).__name__.removesuffix("Statement").upper(), explained(session, entry, statement, mode)
-        case Optimize() | Vacuum() | Restore() | CreateIndex() | DropIndex() | RefreshIndex():
-            return session.rows(
-                [(f"== hudimeta {_words(type(statement))} of {session.full_name(entry.name)}: {_NO_PLAN} ==",)], _PLAN
-            )
         case _:
-            return None
+            return _without_plan(session, _words(statement), entry.name)
     head = f"== hudimeta {word} of {session.full_name(entry.name)}: these rows in one commit, written by Spark's tasks =="
     return session.rows([(f"{head}\n{text}",)], _PLAN)
 
 
-def _words(kind: type) -> str:
-    """The words that a statement of a kind begins with."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).upper()
+def explain_creation(session: SqlSession, statement: CreateTable | CreateLike, mode: str) -> DataFrame | None:
+    """What is shown of CREATE TABLE: how the rows of its query are computed; None for a table that is none of ours."""
+    if statement.provider != "hudimeta" and (statement.provider or session.entry(_source(statement)) is None):
+        return None
+    query = statement.query if isinstance(statement, CreateTable) else None
+    if query is None:
+        return _without_plan(session, "CREATE TABLE", statement.name)
+    head = f"== hudimeta CREATE TABLE AS SELECT of {session.full_name(statement.name)}: these rows in one commit =="
+    return session.rows([(f"{head}\n{session.explained(session.query(query), mode)}",)], _PLAN)
+
+
+def _source(statement: CreateTable | CreateLike) -> TableName:
+    return statement.source if isinstance(statement, CreateLike) else statement.name
+
+
+def _without_plan(session: SqlSession, words: str, name: TableName) -> DataFrame:
+    return session.rows([(f"== hudimeta {words} of {session.full_name(name)}: {_NO_PLAN} ==",)], _PLAN)
+
+
+def _words(statement: Statement) -> str:
+    """The words that a statement begins with."""
+    match statement:
+        case Ask():
+            return statement.question.value
+        case Partitions():
+            return statement.verb.value if statement.given else "MSCK REPAIR TABLE"
+        case Analyze():
+            return "ANALYZE TABLE"
+        case AlterTable() | AlterEntry() | SetTableProperties():
+            return "ALTER TABLE"
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__).upper()
 
 
 def explain_call(session: SqlSession, statement: CallProcedure) -> DataFrame | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import ConfigError, TableError
-from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex
+from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex, quoted
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.session import opened
 
@@ -30,7 +30,7 @@ def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> D
         HudiError: Something that does not fit the table, or an index of that name.
     """
     table = opened(session, entry)
-    columns = [column_of(entry.columns, name) for name in statement.columns]
+    columns = [_spelt(entry, name) for name in statement.columns]
     keys = table.properties.record_keys
     options = dict(statement.options)
     function = options.pop(_FUNCTION, None)
@@ -45,7 +45,8 @@ def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> D
             return session.nothing()
         raise TableError(f"the table has the index {present} already", f"DROP INDEX {statement.index} ON … removes it.")
     if kind == _SECONDARY and _found(table, _RECORD) is None:
-        hint = f"Make it first: CREATE INDEX record_index ON {entry.name.sql} ({', '.join(keys)})."
+        of = f"({', '.join(keys)})" if keys else f"USING record_index ({quoted(entry.columns.names[0])})"
+        hint = f"Make it first: CREATE INDEX record_index ON {entry.name.sql} {of}."
         raise ConfigError("CREATE INDEX", statement.index, "a table with a record index, which tells where the rows are", hint)
     if kind == _RECORD and keys and set(columns) != set(keys):
         raise ConfigError("CREATE INDEX", ", ".join(columns), f"the record key: {', '.join(keys)}")
@@ -91,6 +92,12 @@ def _named(kind: str, expression: str | None, index: str) -> tuple[str | None, s
     if expression is not None:
         return index, f"expr_index_{index}"
     return (index, f"secondary_index_{index}") if kind == _SECONDARY else (None, kind)
+
+
+def _spelt(entry: Entry, path: str) -> str:
+    """A column, or a field of a struct, as the table spells the column."""
+    column, *inside = path.split(".")
+    return ".".join((column_of(entry.columns, column), *inside))
 
 
 def _names(table: HudiTable) -> list[Any]:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from hudimeta.config import OPTIONS
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.sql import Insert, quoted, with_defaults, with_literals
+from hudimeta.sql import Insert, is_constant, quoted, with_defaults, with_literals
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
@@ -87,7 +87,7 @@ class _Insertion:
         self._ordered = bool(properties.record_keys and properties.ordering_fields)
         known = literals(session.parameters)
         self._given = {
-            column_of(entry.columns, name): value if value is None else with_literals(value, known)
+            column_of(entry.columns, name): value if value is None else with_literals(_constant(name, value), known)
             for name, value in statement.partition or ()
         }
         self._defaults = defaults_of(entry, self._table)
@@ -186,3 +186,12 @@ class _Insertion:
         # As Spark takes them: `PARTITION (day = '2026-01-31')` is the text of a date, which a row's value must not be.
         constants = {name: expr(value).cast(columns[name].dataType) for name, value in self._fixed.items()}
         return filled(kept, rows, from_query, self._defaults).withColumns(constants).select(*map(quoted, columns.names))
+
+
+def _constant(name: str, value: str) -> str:
+    """The value of PARTITION, which is one for all rows. Raises ConfigError: It names a column."""
+    if not is_constant(value):
+        raise ConfigError(
+            "PARTITION", f"{name} = {value}", "a constant", "Put a text between quotes; values of rows come from the query."
+        )
+    return value

@@ -66,8 +66,12 @@ def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) 
     the catalog has none to look for.
 
     Raises:
-        ConfigError: Columns that are no partition columns; a partition that is not there, or is there already.
+        ConfigError: Columns that are no partition columns or have no value; a partition that is not there, or is there already.
     """
+    without = [name for given in statement.given for name, value in given if value is None]
+    if without:  # it would name all partitions
+        hint = f"Say {without[0]} = …, or leave it out."
+        raise ConfigError("PARTITION", without[0], "a value for every column that it names", hint)
     table = opened(session, entry)
     found = [(given, partitions_like(session, entry, table, given)) for given in statement.given]
     if not statement.given:
@@ -75,7 +79,7 @@ def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) 
     if statement.verb is PartitionVerb.ADD:
         fields = table.properties.partition_fields
         for given, paths in found:
-            if sorted(given_partition(entry, fields, given)) != sorted(fields) or any(value is None for _, value in given):
+            if sorted(given_partition(entry, fields, given)) != sorted(fields):
                 raise ConfigError("PARTITION", _shown(given), f"values of all partition columns: {', '.join(fields)}")
             if paths and not statement.lenient:
                 raise ConfigError("PARTITION", paths[0], "a partition that is not there yet", "Say IF NOT EXISTS.")

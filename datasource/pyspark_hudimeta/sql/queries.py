@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
+
 from hudimeta.config.options import AS_OF, COLUMNS, PATH
-from hudimeta.errors import UnsupportedFeature
-from hudimeta.sql import Reference, function_tables, quoted, references, with_literals, without_database
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.sql import Reference, TableName, function_tables, quoted, references, with_literals, without_database
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.registering import literals
@@ -28,13 +30,17 @@ if TYPE_CHECKING:
 
 __all__ = ["exchanged_query", "may_exchange"]
 
-_MAY = re.compile(rf"\bas\s+of\b|\bhudimeta\s*\.\s*`|_hoodie_|\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
+_MAY = re.compile(rf"\bas\s+of\b|\bhudimeta\s*\.\s*[`\w]|_hoodie_|\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
 _FUNCTION = re.compile(rf"\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
 _META = re.compile("|".join(META_COLUMNS), re.IGNORECASE)
 _VIEW = re.compile(
     r"\s*create\s+(?:or\s+replace\s+)?(?P<brief>(?:global\s+)?temp(?:orary)?\s+)?view\b|\s*cache\s+(?P<cached>lazy\s+)?table\b",
     re.IGNORECASE,
 )
+_FROM_FUNCTION = re.compile(
+    r"_FAILED_TO_ANALYZE_IN_PYTHON\].*?^[\w.]*\b\w+: (HUDIMETA_\w+: .*?)(?: SQLSTATE: .*)?\Z", re.DOTALL | re.MULTILINE
+)
+"""The last line of a trace of a table function that has refused its arguments."""
 _NUMBER = count()
 
 
@@ -53,11 +59,33 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
     exchange = _Exchange(session, text)
     with exchange.brief:
         changed = exchange.text()
-        if changed == text:
+        calls = _FUNCTION.search(text) is not None
+        if changed == text and not calls:
             return None
-        if not exchange.frames:
-            return session.query(changed)
-        return session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
+        with _without_trace():
+            if exchange.frames:
+                return session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
+            return session.query(changed) if changed != text else session.plain(text, session.parameters, **session.frames)
+
+
+@contextmanager
+def _without_trace() -> Iterator[None]:
+    """What a table function says of its arguments, without the trace of the worker that it runs in."""
+    try:
+        yield
+    except AnalysisException as error:
+        found = _FROM_FUNCTION.search(str(error))
+        if found is None:
+            raise
+        raise AnalysisException(found.group(1)) from None
+
+
+def _refuse_folder(session: SqlSession, name: TableName) -> None:
+    """Refuse hudimeta.`name`, of which Spark says that it could not be queried at all."""
+    first, *others = name.parts
+    if first.lower() == "hudimeta" and len(others) == 1 and not session.catalog.has_database(first):
+        hint = f"Write the folder with a slash, such as hudimeta.`./{name.table}`; tables of the catalog go by their own names."
+        raise ConfigError("FROM", name.sql, "the folder of a table, as in hudimeta.`/data/trips`", hint)
 
 
 def _in_order(entry: Entry, names: Sequence[str], *, with_meta: bool) -> list[str]:
@@ -95,6 +123,7 @@ class _Exchange:
         for one in reversed(references(text)):
             entry = self._session.entry(one.name)
             if entry is None:
+                _refuse_folder(self._session, one.name)
                 continue
             direct = one.name.is_folder
             if one.moment is None and not direct and not self._with_meta:

@@ -169,5 +169,8 @@ class SqlSession:
         return self.catalog.known(name) is Known.TABLE
 
     def is_free(self, name: TableName) -> bool:
-        """True when a table of this name can be created in the session's catalog."""
-        return self.is_missing(name) and self.catalog.has_database(self.full_parts(name)[1])
+        """True when a table of this name can be created in the session's catalog; a temporary view does not take its name."""
+        if self.catalog.known(name) is Known.ELSEWHERE:
+            return False
+        _, database, table = self.full_parts(name)
+        return self.is_missing(TableName((database, table))) and self.catalog.has_database(database)

@@ -52,17 +52,18 @@ from hudimeta.sql import (
     without_database,
 )
 from pyspark_hudimeta.sql.altering import alter
-from pyspark_hudimeta.sql.answers import answer, listed_tables, lists_tables
+from pyspark_hudimeta.sql.answers import answer, described, listed_tables, lists_tables
 from pyspark_hudimeta.sql.calling import call
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.executing import execute, execute_in_spark, text_of
-from pyspark_hudimeta.sql.explanation import explain, explain_call, explain_query, reads_rows
+from pyspark_hudimeta.sql.explanation import explain, explain_call, explain_creation, explain_query, reads_rows
 from pyspark_hudimeta.sql.identifiers import with_ansi_names, with_names, with_variables
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.inserts import explain_each, has_ours, insert_each
+from pyspark_hudimeta.sql.misread import not_ours
 from pyspark_hudimeta.sql.partitions import change_partitions
 from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
 from pyspark_hudimeta.sql.registering import literals
@@ -127,6 +128,12 @@ def _let_spark_read(session: SqlSession, text: str) -> None:
         session.plain(f"EXPLAIN {text}", session.parameters)
 
 
+def _check_by_spark(session: SqlSession, statement: Statement | None, text: str) -> None:
+    """Let Spark refuse a definition that it could not read, before any of it is done; through Connect nothing reads it so."""
+    if session.jvm is not None and isinstance(statement, _READ_BY_SPARK):
+        session.jvm.session.sessionState().sqlParser().parsePlan(text)
+
+
 def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
     """The statement with named parameters; None where its parameters do not fit it."""
     if isinstance(args, (list, tuple)):
@@ -145,10 +152,11 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     word = may_write(text)
     if word in ("CREATE", "REPLACE"):
         made = parse(written)
+        _check_by_spark(session, made, text)
         if isinstance(made, CreateLike):
             return create_like(session, made)
-        if not isinstance(made, CreateIndex):
-            return create(session, made) if isinstance(made, CreateTable) else None
+        if isinstance(made, CreateTable):
+            return create(session, made)
     if word == "SET":
         setting = parse(written)
         if isinstance(setting, SetOption):
@@ -173,8 +181,10 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
         return insert_each(session, several)
     found = _about(session, written)
     if found is None:
-        _refuse_missing(session, written)
-        return change_view(session, written) if word in ("DELETE", "UPDATE", "MERGE", "WITH") else None
+        if word in ("DELETE", "UPDATE", "MERGE", "WITH"):
+            return change_view(session, written)
+        done = not_ours(session, written)
+        return described(session, written) if done is None and word in ("DESCRIBE", "DESC") else done
     return _run(session, *found, text)
 
 
@@ -182,14 +192,8 @@ _OF_DEFINITIONS = ("CREATE", "REPLACE", "ALTER", "SHOW", "DESCRIBE", "DESC", "OP
 """First words of statements in which parameters stand in other places than in expressions."""
 _OF_SPARK = ("INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "FROM")
 """First words of statements that Spark can read as a whole."""
-_WITHOUT_SPARK = (Ask, Optimize, Vacuum, Restore, DropIndex, RefreshIndex)
-
-
-def _refuse_missing(session: SqlSession, text: str) -> None:
-    """Let Spark say that there is no such table, of statements that it cannot even read."""
-    statement = parse(text)
-    if isinstance(statement, _WITHOUT_SPARK) and session.is_missing(statement.name):
-        session.plain(f"DESCRIBE TABLE {statement.name.sql}")
+_READ_BY_SPARK = (CreateTable, CreateLike, AlterTable, AlterEntry, SetTableProperties, Partitions, DropTable, Analyze)
+"""Definitions whose frame alone is read here, and all of which Spark knows."""
 
 
 def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
@@ -244,6 +248,8 @@ def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
         return explain(session, *found, statement.mode)
     if isinstance(explained, CallProcedure):
         return explain_call(session, explained)
+    if isinstance(explained, (CreateTable, CreateLike)):
+        return explain_creation(session, explained, statement.mode)
     explain_change_of_view(session, statement)
     return explain_query(session, statement) if reads_rows(statement.text) else None
 
@@ -273,6 +279,7 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
     if entry.name.is_folder and said is not None:
         hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name."
         raise UnsupportedFeature(f"{said} by the name of a folder", hint)
+    _check_by_spark(session, statement, text)
     if isinstance(statement, AlterTable):
         return alter(session, entry, statement, text)
     if isinstance(statement, AlterEntry):

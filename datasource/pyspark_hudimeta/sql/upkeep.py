@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import CLEAN_HOURS, CLEAN_POLICY
@@ -18,6 +19,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.routed.write import session_of
 from pyspark_hudimeta.sql.moments import instant_named
+from pyspark_hudimeta.sql.partitions import given_partition
 from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
@@ -32,12 +34,12 @@ def optimize(session: SqlSession, entry: Entry, statement: Optimize) -> DataFram
     """Cluster the table, or the partitions that a condition over partition columns keeps.
 
     Raises:
-        HudiError: Columns that are not there, or a table that cannot be clustered.
-        AnalysisException, of Spark: A condition over anything but partition columns.
+        HudiError: Columns that are not there or, in a condition, are of no partition; a table that cannot be clustered.
+        AnalysisException, of Spark: What else is wrong with the condition.
     """
     table = opened(session, entry)
     columns = [column_of(entry.columns, name) for name in statement.columns]
-    partitions = _partitions(session, table, statement.where) if statement.where is not None else []
+    partitions = _kept_partitions(session, table, statement.where) if statement.where is not None else []
     rows = []
     if statement.where is None or partitions:
         made = table.services.cluster(columns, "zorder" if len(columns) > 1 else None, partitions)
@@ -47,12 +49,23 @@ def optimize(session: SqlSession, entry: Entry, statement: Optimize) -> DataFram
     return session.rows(rows, kinds)
 
 
-def _partitions(session: SqlSession, table: HudiTable, where: str) -> list[str]:
+def _kept_partitions(session: SqlSession, table: HudiTable, where: str) -> list[str]:
+    fields = table.properties.partition_fields
+    if not fields:
+        raise ConfigError("OPTIMIZE … WHERE", where, "nothing, without partitions", "Leave WHERE out.")
     paths = sorted(set(table.snapshot().slices()["partition_path"].unique().to_pylist()))
     values = PartitionLayout.from_properties(table.properties).values(pa.array(paths, pa.string()), table.schema)
     path = "_hudimeta_path"
     frame = session.spark.createDataFrame(values.append_column(path, pa.array(paths, pa.string())))
-    return [row[path] for row in frame.where(where).collect()]
+    try:
+        kept = frame.where(where)
+        _ = kept.schema  # through Connect nothing is analysed before
+    except AnalysisException as error:
+        if "UNRESOLVED_COLUMN" not in str(error):
+            raise
+        allowed = f"a condition over partition columns: {', '.join(fields)}"
+        raise ConfigError("OPTIMIZE … WHERE", where, allowed) from error
+    return [row[path] for row in kept.collect()]
 
 
 def vacuum(session: SqlSession, entry: Entry, statement: Vacuum) -> DataFrame:
@@ -102,8 +115,9 @@ def analyze(session: SqlSession, entry: Entry, statement: Analyze) -> DataFrame:
     """Nothing is computed: every commit keeps the statistics of its files, and each scan reads them.
 
     Raises:
-        ConfigError: Columns that are not there.
+        ConfigError: Columns that are not there, or that are no partition columns.
     """
     for name in statement.columns:
         column_of(entry.columns, name)
+    given_partition(entry, opened(session, entry).properties.partition_fields, statement.partition)
     return session.nothing()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.predicate import Expr
 
-__all__ = ["ARGUMENTS", "IndexedExpression", "indexed_expression", "widened"]
+__all__ = ["ARGUMENTS", "FUNCTIONS", "IndexedExpression", "indexed_expression", "widened"]
 
 _FORMATS = {
     "yyyy-MM-dd": ("%Y-%m-%d", 10, 86_400),
@@ -47,6 +47,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 """Options that are arguments after the column, in their order; functions that are not here take the column alone."""
 _ALONE = ("identity", "year", "month", "day", "hour", "lower", "upper", "trim", "ltrim", "rtrim", "length")
+FUNCTIONS = (*_ALONE, *ARGUMENTS)
+"""Functions that an index can be over."""
 _NUMBERS = ("days", "pos", "len", "idx")
 _OF_FILTERS = ("filtertype", "numentries", "fpp", "maxentries")
 """Options of bloom filters, which say nothing of the expression."""
