@@ -154,32 +154,33 @@ class Coordinator:
 
     def _announce(self, timeline: Timeline, action: Action, heartbeat: bool) -> str:
         """Create a fresh instant's requested file, and show that its writer lives."""
-        content = requested_content(action)
         for _ in range(_MOST_COLLISIONS):
             instant = self._times.next(timeline.last_time)
-            requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
-            guard = self._storage.guard(requested)
-            beat = Heartbeat(self._storage, instant)
-            if guard is None and heartbeat:
-                beat.beat()
-            elif guard is None:
-                self._held.enter_context(beat.beating())
-            try:
-                self._writer.create_alone(instant, action, content)
-            except InstantExists:
-                self._held.close()
-                continue
-            except HudiError:
-                self._held.close()
-                raise
-            if guard is None:
-                beat.keep()
-            elif heartbeat:
-                beat.beat()
-            else:
-                self._held.enter_context(guard)
-            return instant
+            with contextlib.suppress(InstantExists):
+                self._claim(timeline.folder, instant, action, heartbeat)
+                return instant
         raise _no_instant()
+
+    def _claim(self, folder: str, instant: str, action: Action, heartbeat: bool) -> None:
+        """Raises InstantExists: another writer has the instant."""
+        guard = self._storage.guard(join(folder, pending_name(instant, action, State.REQUESTED)))
+        beat = Heartbeat(self._storage, instant)
+        if guard is None:
+            beat.begin()
+            if not heartbeat:
+                self._held.enter_context(beat.going_on())
+        try:
+            self._writer.create_alone(instant, action, requested_content(action))
+        except HudiError:
+            self._held.close()
+            if guard is None:
+                with contextlib.suppress(StorageError):
+                    beat.stop()
+            raise
+        if guard is not None and heartbeat:
+            beat.beat()
+        elif guard is not None:
+            self._held.enter_context(guard)
 
     def plan(self, timeline: Timeline, action: Action, content: bytes) -> str:
         """Put the plan of a service on the timeline; returns its instant. The caller holds the lock.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hudimeta.engine import machine
-from hudimeta.errors import StorageError
+from hudimeta.errors import AlreadyExists, InstantExists, StorageError
 from hudimeta.storage import Storage, join
 
 __all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive"]
@@ -40,10 +40,16 @@ class Heartbeat:
         """Say once that the writer lives."""
         self.storage.put(self.path, b"")
 
-    def keep(self) -> None:
-        """Say it once more if somebody removed the file: who rolled a write back that bore the same instant."""
-        if self.storage.stat(self.path) is None:
-            self.beat()
+    def begin(self) -> None:
+        """Say for the first time that the writer lives.
+
+        Raises:
+            InstantExists: Another writer says so of the same instant, which is its own.
+        """
+        try:
+            self.storage.put_if_absent(self.path, b"")
+        except AlreadyExists as error:
+            raise InstantExists(self.instant) from error
 
     def stop(self) -> None:
         """Remove the file: the write is over."""
@@ -53,6 +59,12 @@ class Heartbeat:
     def beating(self, interval_s: float = INTERVAL_S) -> Iterator[None]:
         """Beat once now and then every `interval_s` seconds beside it, until the with block ends; the file stays."""
         self.beat()
+        with self.going_on(interval_s):
+            yield
+
+    @contextlib.contextmanager
+    def going_on(self, interval_s: float = INTERVAL_S) -> Iterator[None]:
+        """See `beating`; the first beat was made."""
 
         def beat_again() -> None:
             # A beat that failed is made up for by the next one.

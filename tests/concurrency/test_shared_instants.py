@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hudimeta.api.table import Table
-from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import StorageError
 from hudimeta.storage import Storage
@@ -18,7 +17,7 @@ from hudimeta.timeline import TimelineWriter
 from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action, Operation, State
 from hudimeta.write.table_writer import write_rows
-from tests.concurrency.side_by_side import Interrupted, WithoutGuards
+from tests.concurrency.side_by_side import Clock, Interrupted, WithoutGuards
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["requested", "inflight"])
@@ -114,27 +113,42 @@ def test_an_action_that_has_not_begun_keeps_nothing_of_a_write_in_the_metadata_t
     check_all(table.storage)
 
 
-class _HeartbeatTaken(WithoutGuards):
-    """Somebody else takes back a write of the same instant: its heartbeat goes right after ours was announced."""
+class _Meanwhile(WithoutGuards):
+    """Somebody else announces a write at the instant that was just chosen, of another action."""
+
+    def __init__(self, path: str, other: WriteSession) -> None:
+        super().__init__(path)
+        self._other: WriteSession | None = other
+        self.met = list[tuple[str, str]]()
+
+    def put(self, path: str, data: bytes) -> None:
+        super().put(path, data)
+        self._begun(path)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         super().put_if_absent(path, data)
-        if path.endswith(".requested"):
-            Heartbeat(self, path.rpartition("/")[2].partition(".")[0]).stop()
+        self._begun(path)
+
+    def _begun(self, path: str) -> None:
+        other, self._other = self._other, None
+        if other is not None:
+            instant = path.rpartition("/")[2].partition(".")[0]
+            write, _ = other.coordinator.begin(Operation.INSERT_OVERWRITE)
+            self.met.append((instant, write.instant))
+            other.coordinator.abort(write)
 
 
-def test_a_write_whose_heartbeat_another_rollback_took_is_not_taken_for_dead(tmp_path: Path) -> None:
+def test_no_two_actions_have_one_instant_where_heartbeats_tell_who_lives(tmp_path: Path) -> None:
+    """With clocks that stand still each takes the next one after what it saw."""
     table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
     table.write(Operation.UPSERT, simple_rows(range(3), 1))
-    undone: list[str] = []
-
-    def somebody_writes() -> None:
-        other = WriteSession(WithoutGuards(table.path), table.options, engine=table.engine)
-        undone.extend(other.coordinator.recover())
-
-    session = WriteSession(_HeartbeatTaken(table.path), table.options, engine=Interrupted(somebody_writes))
-    write_rows(session, Operation.UPSERT, simple_rows([1], 2))
-    assert not undone
+    other = WriteSession(WithoutGuards(table.path), table.options, Clock(1_000_000))
+    storage = _Meanwhile(table.path, other)
+    report = write_rows(WriteSession(storage, table.options, Clock(1_000_000)), Operation.UPSERT, simple_rows([1], 2))
+    ((mine, its),) = storage.met
+    assert mine == report.instant
+    assert mine < its
+    assert Table(table.path).recover() == ()
     table.model.write(Operation.UPSERT, simple_rows([1], 2))
     table.model.check(table.read())
     check_all(table.storage)
