@@ -1,4 +1,7 @@
-"""Trying a write again after a conflict: other writers may be first a few times before the user hears of it."""
+"""Trying a write again after a conflict: other writers may be first a few times before the user hears of it.
+
+So is a write whose lock was lost: nothing of it was published.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import machine
-from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, NotFound
+from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, LockLost, NotFound
 from hudimeta.types import Action, Operation
 
 __all__ = ["until_no_conflict", "wait_before_retry"]
@@ -51,7 +54,11 @@ def until_no_conflict(
                         raise
                     session.reload()
                     report = write(session, *arguments, **named)
-            except (CommitConflict, NotFound) as error:  # a file that was planned with may have been cleaned meanwhile
+            except (
+                CommitConflict,
+                LockLost,
+                NotFound,
+            ) as error:  # a file that was planned with may have been cleaned meanwhile
                 if session.attempt == most:
                     raise _conflict_of(error, session) from error
                 machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))
@@ -78,9 +85,9 @@ def _goes_first(session: WriteSession, instant: str) -> bool:
     return True
 
 
-def _conflict_of(error: CommitConflict | NotFound, session: WriteSession) -> CommitConflict:
+def _conflict_of(error: CommitConflict | LockLost | NotFound, session: WriteSession) -> CommitConflict | LockLost:
     """What the error says at last."""
-    if isinstance(error, CommitConflict):
+    if not isinstance(error, NotFound):
         return error
     folder, _, name = error.path.rpartition("/")
     cure = (

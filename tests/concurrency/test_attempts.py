@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.commit.attempts import wait_before_retry
+from hudimeta.commit.locks.file_lock import FILE_NAME
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import machine
-from hudimeta.errors import CommitConflict
+from hudimeta.errors import CommitConflict, LockLost
+from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
@@ -61,6 +63,25 @@ def beside(table: ModelledTable, times: int, **options: str) -> WriteSession:
     return WriteSession(table.storage, OPTIONS.read({**SIMPLE_OPTIONS, **options}), engine=engine)
 
 
+class ClosedByHudi(LocalStorage):
+    """A table whose lock file is deleted so many times just before a writer of ours looks whether it holds it."""
+
+    def __init__(self, root: str, times: list[None]) -> None:
+        super().__init__(root)
+        self._times = times
+
+    def sub(self, path: str) -> ClosedByHudi:
+        """See `Storage.sub`."""
+        return ClosedByHudi(f"{self.root}/{path}", self._times)
+
+    def read(self, path: str) -> bytes:
+        """See `Storage.read`."""
+        if path == FILE_NAME and self._times and self.stat(path) is not None:
+            self._times.pop()
+            self.delete(path)
+        return super().read(path)
+
+
 def upserted(table: ModelledTable, session: WriteSession) -> CommitReport:
     rows = simple_rows([2, 4], 100)
     report = write_rows(session, Operation.UPSERT, rows)
@@ -68,6 +89,16 @@ def upserted(table: ModelledTable, session: WriteSession) -> CommitReport:
     table.model.check(table.read())
     check_all(table.storage)
     return report
+
+
+def test_a_write_whose_lock_was_lost_is_tried_again(table: ModelledTable, watched: Watched) -> None:
+    """Clients of Apache Hudi that close delete the file of its file-system lock, whoever holds it."""
+    options = {**SIMPLE_OPTIONS, "hoodie.write.lock.provider": "FileSystemBasedLockProvider"}
+    assert upserted(table, WriteSession(ClosedByHudi(table.path, [None]), OPTIONS.read(options))).attempts == 2
+    with pytest.raises(LockLost):
+        upserted(table, WriteSession(ClosedByHudi(table.path, [None] * 9), OPTIONS.read(options)))
+    table.model.check(table.read())
+    check_all(table.storage)
 
 
 def test_three_attempts_unless_the_option_says_otherwise(table: ModelledTable, watched: Watched) -> None:
