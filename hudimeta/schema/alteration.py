@@ -32,9 +32,9 @@ _NAMES: dict[pa.DataType, str] = {
     pa.binary(): "binary",
     pa.date32(): "date",
     pa.time64("us"): "time",
-    pa.time32("ms"): "time-millis",
-    pa.timestamp("us"): "local-timestamp-micros",
-    pa.timestamp("ms"): "local-timestamp-millis",
+    pa.time32("ms"): "time_millis",
+    pa.timestamp("us"): "local_timestamp_micros",
+    pa.timestamp("ms"): "local_timestamp_millis",
 }
 
 
@@ -143,7 +143,7 @@ def _member(child: SchemaColumn) -> dict[str, Any]:
 
 def _stored_leaf(kind: pa.DataType, name: str) -> str:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return "timestamp" if kind.unit == "us" else "timestamp-millis"
+        return "timestamp" if kind.unit == "us" else "timestamp_millis"
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_fixed_size_binary(kind):

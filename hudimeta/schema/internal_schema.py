@@ -9,6 +9,9 @@
 schema before the first ALTER, any other version is the instant of its ALTER. Types are names (`int`, `decimal(10, 2)`,
 `fixed[4]`) or objects: `{"type":"record","fields":[…]}`, `{"type":"array","element_id":…,"element":…,"element_optional":…}`,
 `{"type":"map","key_id":…,"key":…,"value_id":…,"value":…,"value_optional":…}`. Ids are never used again.
+
+Release 1.2.0 of Apache Hudi writes `timestamp-millis`, `local-timestamp-micros` and their like, and cannot read them: it takes
+the whole history for none, and does not find renamed columns by names. It reads `local_timestamp_micros`, as written here.
 """
 
 from __future__ import annotations
@@ -68,6 +71,8 @@ _NAMES: dict[str, pa.DataType] = {
     "local-timestamp-micros": pa.timestamp("us"),
     "local-timestamp-millis": pa.timestamp("ms"),
 }
+_TYPED = ("fields", "element", "key", "value")
+"""What holds types, in the JSON of one."""
 _DECIMAL = re.compile(r"decimal(?:_fixed|_bytes)?\((\d{1,2}),\s*(\d{1,2})\)(?:\[\d+\])?")
 _FIXED = re.compile(r"fixed\[(\d{1,6})\]")
 
@@ -311,8 +316,17 @@ def _schema_json(schema: InternalSchema) -> Json:
 
 
 def _column_json(column: SchemaColumn) -> Json:
-    entry = {"id": column.id, "name": column.name, "optional": column.optional, "type": column.stored}
+    entry = {"id": column.id, "name": column.name, "optional": column.optional, "type": _readable(column.stored)}
     return entry if column.doc is None else entry | {"doc": column.doc}
+
+
+def _readable(stored: Json) -> Json:
+    """A type with every name as Apache Hudi can read it, at every depth."""
+    if isinstance(stored, str):
+        return stored.replace("-", "_")
+    if isinstance(stored, list):
+        return [entry | {"type": _readable(entry["type"])} for entry in stored]
+    return {key: _readable(part) if key in _TYPED else part for key, part in stored.items()}
 
 
 def _parse(text: str | bytes) -> Json:

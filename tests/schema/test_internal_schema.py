@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -128,6 +129,19 @@ def test_types():
         *("bool", "date32[day]", "timestamp[us, tz=UTC]", "decimal128(10, 2)"),
         *("fixed_size_binary[4]", "binary", "string", "timestamp[us]"),
     ]
+
+
+def test_types_are_written_as_apache_hudi_reads_them():
+    """It writes them with hyphens, and takes a history that holds one for none."""
+    record = {"type": "record", "fields": [{"id": 9, "name": "time-millis", "optional": True, "type": "time-millis"}]}
+    array = {"type": "array", "element_id": 8, "element": "timestamp-millis", "element_optional": True}
+    held = {"type": "map", "key_id": 6, "key": "string", "value_id": 7, "value": array, "value_optional": True}
+    schema = version(0, column(0, "c-0", "local-timestamp-micros"), column(1, "c1", record), column(2, "c2", held))
+    for text in (encode_schema(schema), encode_history(SchemaHistory((schema,)))):
+        found = SchemaHistory.decode(text).latest if "schemas" in text else decode_schema(text)
+        assert found.arrow == schema.arrow
+        assert set(re.findall(r"\w+-\w+", text)) == {"c-0", "time-millis"}, "names of columns stay"
+        assert text.count("time-millis") == 1
 
 
 def test_older_spelling_of_keys():
