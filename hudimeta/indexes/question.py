@@ -60,9 +60,10 @@ class Question:
         return wanted_keys(self.bound, properties, by_fields=all(map(self.is_kept, properties.record_keys)))
 
     def is_kept(self, column: str) -> bool:
-        """Whether a column has its name, and its type or one that grew to it, in all files."""
-        history = self.snapshot.history
-        return history is None or history.keeps(column)
+        """See `column_history.keeps`."""
+        from hudimeta.snapshot.column_history import keeps
+
+        return keeps(self.snapshot, column)
 
 
 @dataclass(frozen=True)

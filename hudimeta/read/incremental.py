@@ -274,11 +274,13 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
     """The table as of the end of a range; today's for a range that is looked for there.
 
     What completed later may have begun within the range: the rows that the range's commits left were there all the same.
+    Columns are those of today, as in Apache Hudi.
     """
     if found.whole_table or found.newest is None:
         return snapshot
     later = () if found.end is None else (i.time for i in snapshot.timeline.writes_between(found.end))
-    return snapshot.at(found.newest, check=False, unseen=(time for time in later if time <= (found.newest or "")))
+    unseen = (time for time in later if time <= (found.newest or ""))
+    return snapshot.at(found.newest, check=False, unseen=unseen, as_now=True)
 
 
 def _written_files(snapshot: Snapshot, instants: Sequence[Instant]) -> pa.Table:

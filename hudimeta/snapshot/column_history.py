@@ -8,9 +8,10 @@ from hudimeta.storage import Storage, join
 
 if TYPE_CHECKING:
     from hudimeta.schema import SchemaHistory
+    from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.timeline import Timeline
 
-__all__ = ["column_history"]
+__all__ = ["column_history", "keeps"]
 
 
 def column_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None:
@@ -38,3 +39,12 @@ def column_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None
     text = storage.read(path)
     verify_json(text, path, taken_over=True)
     return SchemaHistory.decode(text, path)
+
+
+def keeps(snapshot: Snapshot, column: str) -> bool:
+    """Whether a column has its name, and its type or one that grew to it, in all files and in what is recorded of them.
+
+    That may be younger than the moment that is shown, and speak of a later column of that name.
+    """
+    histories = (snapshot.history, snapshot.of_now.history)
+    return all(history is None or history.keeps(column) for history in histories)

@@ -80,6 +80,7 @@ class Snapshot:
         self.for_writes = False
         self._notes: list[str] = []
         self._parent: Snapshot | None = None
+        self._as_now = False
 
     @classmethod
     def open(cls, storage: CountingStorage, options: Options, as_of: str | None = None) -> Snapshot:
@@ -148,13 +149,14 @@ class Snapshot:
         options = self.options.having({LISTING_RETURNED.key: "false"})
         return Snapshot(self.storage, self.properties, self.timeline, options, self.as_of, self.seconds)
 
-    def at(self, as_of: str, *, check: bool = True, unseen: Iterable[str] = ()) -> Snapshot:
+    def at(self, as_of: str, *, check: bool = True, unseen: Iterable[str] = (), as_now: bool = False) -> Snapshot:
         """This snapshot as of an earlier moment; shares everything that was read.
 
         Args:
             as_of: In any spelling that `as.of.instant` takes.
             check: Refuse moments whose files are cleaned.
             unseen: Writes that were requested by then, and count as not yet completed.
+            as_now: Show the columns of this snapshot, instead of those of the moment.
 
         Raises:
             ConfigError: No such moment.
@@ -165,9 +167,15 @@ class Snapshot:
         moment = given if known else normalise_instant(given, self.properties.zone)
         snapshot = Snapshot(self.storage, self.properties, self.timeline, self.options, moment)
         snapshot._parent, snapshot.unseen = self, frozenset(unseen)
+        snapshot._as_now = as_now or snapshot.is_latest
         if check:
             snapshot._refuse_cleaned()
         return snapshot
+
+    @property
+    def of_now(self) -> Snapshot:
+        """The newest moment that is known: this snapshot, or the one that it is of an earlier moment of."""
+        return self if self._parent is None else self._parent.of_now
 
     @cached_property
     def earliest_kept(self) -> str:
@@ -180,10 +188,7 @@ class Snapshot:
             return
         from hudimeta.snapshot.cleaned import refuse_cleaned
 
-        latest = self._parent or self
-        while latest._parent is not None:
-            latest = latest._parent
-        refuse_cleaned(self, latest)
+        refuse_cleaned(self, self.of_now)
 
     # What is listed
 
@@ -352,15 +357,12 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> TableSchema:
-        """The table's columns: those of the newest write. As of an earlier moment those among them that were there then.
-
-        Types are those of today either way, since old files are read as today's. One request, two for earlier moments.
-        """
+        """The table's columns: those of the newest write that is shown. One request, two for earlier moments."""
         from hudimeta.snapshot.table_schema import as_it_was, resolve_schema
 
         if self._parent is None:
             return resolve_schema(self)
-        return self._parent.schema if self.is_latest else as_it_was(self._parent.schema, self)
+        return self._parent.schema if self._as_now else as_it_was(self._parent.schema, self)
 
     @cached_property
     def file_schema(self) -> pa.Schema:
@@ -383,10 +385,12 @@ class Snapshot:
         """How columns were called before the table was altered; None for tables that never were, or with the option off.
 
         One LIST and one GET for altered tables, nothing for others. Writes know it whatever the option says. Reads need none
-        while names lead to all columns: then statistics, indexes and Spark's own scans serve them as before.
+        while names lead to all columns: then statistics, indexes and Spark's own scans serve them as before. As of an earlier
+        moment it ends with the columns of that moment.
         """
         if self._parent is not None:
-            return self._parent.history
+            whole = self._parent.history
+            return whole if whole is None or self._as_now else whole.until(self.as_of or "")
         if not (self.for_writes or self.options.get(SCHEMA_ON_READ)):
             return None
         from hudimeta.snapshot.column_history import column_history

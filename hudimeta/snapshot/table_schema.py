@@ -7,7 +7,7 @@ where the table leaves them out of its files, the partition columns at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ import pyarrow as pa
 from hudimeta.errors import SchemaError, UnsupportedFeature
 from hudimeta.schema import avro_to_arrow, normalise_type, resolve_table_schema, strip_meta_columns, with_meta_columns
 from hudimeta.table.remembered import refuse_other_table
-from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
@@ -45,14 +44,12 @@ class TableSchema:
         stored: Data columns in the types that the table's Avro schema states: timestamps in their own unit, for example.
         dropped: Partition columns whose values only partition paths tell: files need not hold them.
         avro_json: The Avro schema as stored; None when only a file could tell the columns.
-        is_altered: True when an ALTER has changed columns, so that the table keeps a history of its schema.
     """
 
     arrow: pa.Schema
     stored: pa.Schema
     dropped: tuple[str, ...] = ()
     avro_json: str | None = None
-    is_altered: bool = False
 
 
 def resolve_schema(snapshot: Snapshot) -> TableSchema:
@@ -68,10 +65,14 @@ def resolve_schema(snapshot: Snapshot) -> TableSchema:
         _commits(snapshot), create_schema=properties.create_schema, base_file_schema=lambda: _schema_of_a_file(snapshot)
     )
     refuse_foreign_write(properties, snapshot.timeline)
-    columns = plain_schema(found.data)
+    return _shown(properties, found.data, found.avro)
+
+
+def _shown(properties: TableProperties, data: pa.Schema, avro: str | None) -> TableSchema:
+    columns = plain_schema(data)
     dropped = _dropped_columns(properties, columns)
     shown = with_meta_columns(pa.schema([*columns, *(f for f in dropped if f.name not in columns.names)]))
-    return TableSchema(shown, found.data, tuple(f.name for f in dropped), found.avro, found.internal is not None)
+    return TableSchema(shown, data, tuple(f.name for f in dropped), avro)
 
 
 def file_schema(properties: TableProperties, timeline: Timeline) -> pa.Schema | None:
@@ -98,40 +99,18 @@ def refuse_foreign_write(properties: TableProperties, timeline: Timeline) -> Non
 
 
 def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:
-    """The columns that the table had as of the snapshot's moment, in today's types.
+    """The columns that the table had as of the snapshot's moment, under the names and in the types of that time.
 
     Args:
-        latest: Columns of today.
-        snapshot: Of the moment. Where columns were renamed since, today's are shown.
+        latest: Columns of today: of a moment that no write tells, where the table was not altered since.
+        snapshot: Of the moment.
     """
-    if latest.is_altered:
-        return latest
     try:
-        then = resolve_table_schema(_commits(snapshot), as_of=snapshot.as_of).data
-    except SchemaError:
-        return latest  # no write of that time carries a schema
-    kept = {*META_COLUMNS, *latest.dropped}
-    fields = [f if f.name in kept else _shared(f, then) for f in latest.arrow]
-    return replace(latest, arrow=pa.schema([f for f in fields if f is not None]))
-
-
-def _shared(field: pa.Field, then: pa.Schema) -> pa.Field | None:
-    """A column without the nested fields that came later; None for a column that came later."""
-    at = then.get_field_index(field.name)
-    return None if at < 0 else field.with_type(_shared_type(field.type, then.field(at).type))
-
-
-def _shared_type(now: pa.DataType, then: pa.DataType) -> pa.DataType:
-    types = pa.types
-    if types.is_struct(now) and types.is_struct(then):
-        names = {then.field(i).name: then.field(i).type for i in range(then.num_fields)}
-        fields = [now.field(i) for i in range(now.num_fields)]
-        return pa.struct([f.with_type(_shared_type(f.type, names[f.name])) for f in fields if f.name in names])
-    if types.is_list(now) and types.is_list(then):
-        return pa.list_(_shared_type(now.value_type, then.value_type))
-    if types.is_map(now) and types.is_map(then):
-        return pa.map_(now.key_type, _shared_type(now.item_type, then.item_type))
-    return now
+        then = resolve_table_schema(_commits(snapshot), as_of=snapshot.as_of)
+    except SchemaError:  # no write of that time carries a schema
+        history = snapshot.history
+        return latest if history is None else _shown(snapshot.properties, history.latest.arrow, None)
+    return _shown(snapshot.properties, then.data, then.avro)
 
 
 def _commits(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:

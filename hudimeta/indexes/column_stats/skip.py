@@ -96,14 +96,15 @@ def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType
     A moment is a number there, in the unit in which it is stored, which is not always the one in which it is shown.
     """
     from hudimeta.slices.ordering import field_type
+    from hudimeta.snapshot.column_history import keeps
     from hudimeta.snapshot.partition_columns import stated_columns
 
     found = {}
-    stated, history = stated_columns(snapshot), snapshot.history
+    stated = stated_columns(snapshot)
     for column in bound.columns:
         if column.name in stated:  # paths say what rows show, whatever files hold
             continue
-        if history is not None and not history.keeps(column.name):
+        if not keeps(snapshot, column.name):
             continue
         kind = field_type(snapshot.schema.arrow, column.name)
         if kind is not None and pa.types.is_timestamp(kind):
