@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.interop.random_tables import Kind
+from tests.interop.random_tables import CUSTOM, Kind
 
 SWITCHES = {
     "column_stats": "hoodie.metadata.index.column.stats.enable",
@@ -72,6 +72,15 @@ def _changes(kind: Kind, release: str) -> Iterator[IndexChange]:
         yield IndexChange(SECONDARY, not kind.secondary, dataclasses.replace(kind, secondary="" if kind.secondary else "s"))
     if new:
         yield IndexChange(EXPRESSION, not kind.expression, dataclasses.replace(kind, expression=not kind.expression))
+
+
+def hudi_fails_beside(change: IndexChange, release: str) -> bool:
+    """Whether no write of the release follows: 1.2.0 takes values of an expression from other places than a custom payload has
+    left them in (`ArrayIndexOutOfBoundsException`), in tables of its own too.
+    """
+    kind = change.kind
+    custom = kind.type == "MERGE_ON_READ" and kind.payload in CUSTOM and release != "1.0.2"
+    return change.name == EXPRESSION and change.made and custom
 
 
 def _switched(kind: Kind, name: str) -> IndexChange:

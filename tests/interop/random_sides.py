@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hudimeta
+from hudimeta.engine.machine import running_on
 from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.random_ages import EXPIRY, DaysAgo
+from tests.interop.random_columns import ColumnChange
 from tests.interop.random_indexes import EXPRESSION, LOCK, PARTITION_STATS, SECONDARY, IndexChange
 from tests.interop.random_tables import Kind
 
 CLEAN = {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "3"}
+OF_POLICIES = ("hoodie.clean.fileversions", "hoodie.clean.hours")
 ARCHIVE = {**CLEAN, "hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "6"}
 ONCE = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.clustering.async.max.commits": "1"}
 MERGE = {"hoodie.log.compaction.enable": "true", "hoodie.log.compaction.blocks.threshold": "2"}
@@ -27,6 +32,17 @@ RINGS = {
 }
 """How Apache Hudi splits and merges buckets, which hudimeta does unasked."""
 SERVICE_OPTIONS = {"clean": CLEAN, "archive": ARCHIVE, "compact": ONCE, "cluster": ONCE}
+# 1.2.0 takes a rename for a drop, which it has to be allowed.
+ALTERS = {
+    "hoodie.avro.schema.validate": "false",
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
+}
+
+
+def service_options(kind: Kind, service: str) -> dict[str, str]:
+    """Of one service; a table that has a rule of cleaning keeps it."""
+    own = {name: value for name, value in kind.shared.items() if name.startswith(("hoodie.clean.policy", *OF_POLICIES))}
+    return {**SERVICE_OPTIONS.get(service, {}), **(own if "hoodie.clean.policy" in own else {})}
 
 
 @dataclass(frozen=True)
@@ -39,16 +55,17 @@ class Ours:
     def create(self, schema: pa.Schema) -> None:
         """An empty table."""
         options = {**self.kind.shared, "hoodie.write.table.version": self.kind.version}
-        hudimeta.Table.create(
-            self.path,
-            schema,
-            list(self.kind.key),
-            list(self.kind.place),
-            ordering=list(self.kind.ordering),
-            type=self.kind.type,
-            options=options,
-            name="random",
-        )
+        with running_on(DaysAgo(6 if self.kind.aged else 0)):
+            hudimeta.Table.create(
+                self.path,
+                schema,
+                list(self.kind.key),
+                list(self.kind.place),
+                ordering=list(self.kind.ordering),
+                type=self.kind.type,
+                options=options,
+                name="random",
+            )
 
     def table(self, more: Mapping[str, str] | None = None) -> hudimeta.Table:
         """The table of this moment."""
@@ -67,7 +84,9 @@ class Ours:
         if operation == "merge":
             on = {name: name for name in dict.fromkeys((*self.kind.key, *self._places()))}
             table.merge(rows, on).when_matched_update().when_not_matched_insert().execute()
-        else:
+            return
+        first = self.kind.aged and not table.timeline.writes
+        with running_on(DaysAgo(5)) if first else nullcontext():
             getattr(table, operation)(rows)
 
     def merge_some(self, columns: Sequence[str], rows: pa.Table, index: str) -> None:
@@ -120,6 +139,15 @@ class Ours:
     def _verbs(self, service: str, more: Mapping[str, str]) -> Any:
         return getattr(self.table({**OF_PLANS[service], **more}).services, service)
 
+    def alter(self, change: ColumnChange, index: str) -> None:
+        """Change columns."""
+        self.table({"hoodie.index.type": index}).alter(**change.ours)
+
+    def expire(self, policy: str, index: str) -> None:
+        """Take out the partitions whose time is over."""
+        more = {"hoodie.partition.ttl.management.strategy.type": policy, "hoodie.index.type": index}
+        self.table({**EXPIRY, **more}).expire_partitions()
+
     def change_version(self, version: int) -> None:
         """Upgrade or downgrade."""
         services = self.table().services
@@ -130,7 +158,7 @@ class Ours:
 
     def serve(self, service: str, instant: str | None) -> None:
         """A table service; `instant` is what savepoints, restores and rollbacks are of."""
-        table = self.table(SERVICE_OPTIONS.get(service, {}))
+        table = self.table(service_options(self.kind, service))
         if instant is None:
             getattr(table, service)()
         else:
@@ -192,6 +220,14 @@ class Theirs:
         """DELETE."""
         self._sql(f"DELETE FROM {{table}} WHERE {where}", index)
 
+    def alter(self, change: ColumnChange, index: str) -> None:
+        """ALTER TABLE."""
+        self._sql(change.statement, index, ALTERS if "RENAME" in change.statement or "DROP" in change.statement else {})
+
+    def expire(self, policy: str, index: str) -> None:
+        """Take out the partitions whose time is over."""
+        self._sql(f"CALL run_ttl(table => '{{table}}', ttl_policy => '{policy}', retain_days => 1)", index)
+
     def _sql(self, statement: str, index: str, more: Mapping[str, str] | None = None) -> None:
         """A statement on a table that the catalog knows for its time only."""
         named = ("hoodie.table.", "hoodie.datasource.", "hoodie.record.merge", "hoodie.populate", "hoodie.logfile")
@@ -214,7 +250,7 @@ class Theirs:
 
     def serve(self, service: str, instant: str | None) -> None:
         """A table service; `instant` is what savepoints, restores and rollbacks are of."""
-        self.hudi.service(self.path, service, self._options(SERVICE_OPTIONS.get(service, {})), instant)
+        self.hudi.service(self.path, service, self._options(service_options(self.kind, service)), instant)
 
     def plan(self, service: str, more: Mapping[str, str]) -> str | None:
         """Leave a compaction or clustering on the timeline; its instant."""

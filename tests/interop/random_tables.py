@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.interop.random_columns import column_of
 from tests.interop.random_rows import COLUMNS, FIRST_HOUR_MS, HOUR_MS, Row
 
 KEYGEN = "hoodie.datasource.write.keygenerator.class"
@@ -53,6 +54,7 @@ class Kind:
         secondary: Column of a secondary index.
         expression: Whether there is an index of an expression.
         nulls: Whether every partition column has nulls.
+        aged: Whether its first rows are some days old.
     """
 
     type: str
@@ -69,6 +71,7 @@ class Kind:
     secondary: str = ""
     expression: bool = False
     nulls: bool = False
+    aged: bool = False
 
     @property
     def is_global(self) -> bool:
@@ -94,7 +97,7 @@ class Kind:
 
     @property
     def schema(self) -> pa.Schema:
-        named = {**KEY_TYPES, **PLACE_TYPES, **{name: COLUMNS[name].type for name in self.data}}
+        named = {**KEY_TYPES, **PLACE_TYPES, **{name: column_of(name).type for name in self.data}}
         marker = {"Op": pa.string(), "_hoodie_is_deleted": pa.bool_()}
         marked = [(self.marker, marker[self.marker])] if self.marker else []
         return pa.schema([*named.items(), ("ts", pa.int64()), ("ts2", pa.int32()), *marked])
@@ -136,8 +139,8 @@ class Kind:
         row |= {"day": COLUMNS["d"].value(random.Random(zone)), "ms": FIRST_HOUR_MS + zone * HOUR_MS + number % 1000}
         if self.nulls and chance.random() < 0.3:
             row |= dict.fromkeys({"zone", "flag", "day"} & set(self.place_columns))
-        for name in data:
-            column = COLUMNS.get(name, COLUMNS["n"])
+        for name, type in data.items():
+            column = column_of(name, type)
             row[name] = None if chance.random() < 0.2 else column.value(chance)
         marker = {self.marker: "U" if self.marker == "Op" else False} if self.marker else {}
         return {**row, "ts": now, "ts2": chance.randrange(3), **marker}
@@ -170,5 +173,5 @@ class Kind:
         return (
             f"{self.type} v{self.version}, key {','.join(self.key)}, partitions {','.join(self.place)} {self.regions}, "
             f"order {','.join(self.ordering)} {self.payload}, columns {','.join(self.data)}, indexes {self.indexes} "
-            f"{self.marker} {self.secondary} {'expression' * self.expression}\n  {told}"
+            f"{self.marker} {self.secondary} {'expression' * self.expression} {'aged' * self.aged}\n  {told}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,53 +14,18 @@ import hudimeta
 from hudimeta.errors import UndoError
 from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
 from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.random_ages import POLICIES, expired
 from tests.interop.random_answers import Answers
-from tests.interop.random_indexes import index_changes
-from tests.interop.random_kinds import choose_kind
+from tests.interop.random_columns import ON_READ, column_change, column_of, fitted, is_data
+from tests.interop.random_indexes import hudi_fails_beside, index_changes
+from tests.interop.random_kinds import choose_kind, latest_kind
 from tests.interop.random_limits import KEYLESS, hudi_cannot, nobody_can
 from tests.interop.random_model import RandomModel
-from tests.interop.random_rows import COLUMNS, Row
+from tests.interop.random_rows import Row
 from tests.interop.random_sides import OF_PLANS, Ours, Theirs
+from tests.interop.random_steps import LATEST_FROM, SERVICES, WIDE_FROM, WRITES, choices
 from tests.interop.random_tables import FILLING, Kind
 
-WRITES = (
-    "insert",
-    "upsert",
-    "upsert",
-    "upsert",
-    "late",
-    "late",
-    "delete",
-    "delete",
-    "marked",
-    "bulk_insert",
-    "insert_overwrite",
-    "insert_overwrite_table",
-    "delete_partition",
-    "update",
-    "delete where",
-    "merge",
-    "new column",
-    "wider column",
-)
-SERVICES = (
-    "clean",
-    "archive",
-    "compact",
-    "compaction",
-    "compaction",
-    "cluster",
-    "clustering",
-    "savepoint",
-    "restore",
-    "rollback",
-    "version",
-)
-"""`compaction` and `clustering` are planned by one side and run by any."""
-MORE_WRITES = (*WRITES, "merge some", "merge some", "merge some", "index", "index", "index", "update", "restore", "savepoint")
-MORE_SERVICES = (*SERVICES, "log_compaction", "log_compaction", "restore")
-"""Of histories from seed 800 on."""
-WIDE_FROM = 800
 SIZES = ("500", "1073741824")
 """Of files: the first splits buckets of a ring, the other merges them."""
 
@@ -90,6 +56,9 @@ class RandomTurns:
         self.random = random.Random(f"{self.seed} {self.release}")
         self.wide = self.seed >= WIDE_FROM
         self.kind = choose_kind(self.random, self.release, self.wide)
+        self.latest = self.seed >= LATEST_FROM
+        if self.latest:
+            self.kind = latest_kind(self.random, self.kind)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
@@ -118,7 +87,7 @@ class RandomTurns:
     def _steps(self, steps: int) -> Iterator[tuple[str, bool]]:
         ours = self.random.random() < 0.5
         yield "insert", self._side("insert", ours)
-        writes, services = (MORE_WRITES, MORE_SERVICES) if self.wide else (WRITES, SERVICES)
+        writes, services = choices(self.seed)
         for _ in range(steps):
             step = self.random.choice(writes if self.random.random() < 0.75 else services)
             ours = not ours if self.random.random() < 0.8 else ours
@@ -134,6 +103,8 @@ class RandomTurns:
             yield step, self._side(step, ours)
 
     def _side(self, step: str, ours: bool) -> bool:
+        if self.kind.aged and not self.said:
+            return True  # nobody else can write rows of some days ago
         if self.alone is not None:
             return not self.alone
         if self.kind.version == "6":
@@ -159,8 +130,15 @@ class RandomTurns:
         if step == "version":
             self._change_version()
             return
-        if step in ("index", "merge some", "carried"):
-            {"index": self._change_index, "merge some": self._merge_some, "carried": self._carry}[step](side, index)
+        others = {
+            "index": self._change_index,
+            "merge some": self._merge_some,
+            "carried": self._carry,
+            "alter": self._alter,
+            "ttl": self._expire,
+        }
+        if step in others:
+            others[step](side, index)
             return
         if step in SERVICES:
             self._serve(step, side)
@@ -176,7 +154,7 @@ class RandomTurns:
             rows = [dict(row, **{name: self.random.choice((None, self.now))}) for row in rows]
         elif step == "wider column":
             name = self.random.choice(self._narrow())
-            wider = COLUMNS[name].wider
+            wider = column_of(name).wider
             self.schema = self.schema.set(self.schema.get_field_index(name), pa.field(name, wider))
         table = pa.Table.from_pylist(rows, self.schema)
         if not rows:
@@ -198,8 +176,8 @@ class RandomTurns:
             self.model.insert(rows)
 
     def _narrow(self) -> list[str]:
-        columns = [name for name in self.kind.data if COLUMNS[name].wider is not None]
-        return [name for name in columns if self.schema.field(name).type == COLUMNS[name].type]
+        columns = [name for name in self.kind.data if column_of(name).wider is not None]
+        return [name for name in columns if self.schema.field(name).type == column_of(name).type]
 
     def _rows(self, step: str) -> list[Row]:
         chance = self.random
@@ -233,11 +211,16 @@ class RandomTurns:
         return new
 
     def _data(self) -> dict[str, pa.DataType]:
-        names = (*self.kind.data, *(name for name in self.schema.names if name[0] == "c" and name[1:].isdigit()))
+        names = (*self.kind.data, *(name for name in self.schema.names if name not in self.kind.data and is_data(name)))
         return {name: self.schema.field(name).type for name in names}
 
     def _normal(self, row: Row) -> Row:
-        return pa.Table.from_pylist([row], self.schema).to_pylist()[0]
+        if self.latest:
+            row = {
+                name: fitted(value, self.schema.field(name).type) for name, value in row.items() if name in self.schema.names
+            }
+        normal: Row = pa.Table.from_pylist([row], self.schema).to_pylist()[0]
+        return normal
 
     def _change(self, step: str, side: Ours | Theirs, index: str) -> None:
         if not self.model.rows:
@@ -299,6 +282,38 @@ class RandomTurns:
         self.model.kind = self.answers.kind = self.kind = kind
         self.ours, self.theirs = Ours(self.path, kind), Theirs(self.path, kind, self.hudi)
 
+    def _become_of(self, schema: pa.Schema) -> None:
+        """Go on with other columns."""
+        self.schema = schema
+        if self.latest:
+            data = tuple(name for name in schema.names if is_data(name) and not name.startswith("c"))
+            self._become(dataclasses.replace(self.kind, data=data))
+
+    def _alter(self, side: Ours | Theirs, index: str) -> None:
+        change = column_change(self.random, self.schema, self.now, ON_READ in self.kind.shared)
+        if not change.ours:
+            side = self.theirs
+        self.said[-1] += f" {change.statement}" + (", by Apache Hudi" if not change.ours else "")
+        side.alter(change, index)
+        self.model.rows = {place: change.row(row) for place, row in self.model.rows.items()}
+        self._become_of(change.schema)
+
+    def _expire(self, side: Ours | Theirs, index: str) -> None:
+        policy = self.random.choice(POLICIES)
+        folders = expired(self.path, policy, ours=side is self.ours)
+        self.said[-1] += f" {policy} {sorted(folders)}"
+        if not folders and side is self.theirs:
+            # Apache Hudi completes an action that it has not begun then, and fails ("replacecommit.inflight does not exist").
+            return
+        places = self._places()
+        side.expire(policy, index)
+        self.model.drop(lambda row: places[self.kind.place_of(row)] in folders)
+
+    def _places(self) -> dict[tuple[object, ...], str]:
+        """The folders of partitions."""
+        rows = hudimeta.Table(self.path).scan().to_table().to_pylist()
+        return {self.kind.place_of(row): str(row["_hoodie_partition_path"]) for row in rows}
+
     def _change_index(self, side: Ours | Theirs, index: str) -> None:
         """Make or drop an index; Apache Hudi does so beside its next write, where an option says it."""
         changes = index_changes(self.kind, self.release)
@@ -306,6 +321,9 @@ class RandomTurns:
             return
         change = self.random.choice(changes)
         self.said[-1] += f" {change}"
+        if hudi_fails_beside(change, self.release):
+            self.said[-1] += ": not done"
+            return
         if isinstance(side, Ours) or not change.by_switch:
             side.change_index(change)
             self._become(change.kind)
@@ -352,8 +370,9 @@ class RandomTurns:
             if self.saved is None or timeline.get(self.saved[0]) is None:
                 self.said[-1] += ", of which there is none"
                 return
-            point, rows, self.schema = self.saved
+            point, rows, schema = self.saved
             side.serve("restore", point)
+            self._become_of(schema)
             self.model.rows = {place: dict(row) for place, row in rows.items()}
             self.answers.restored(point)
         elif step == "rollback":
@@ -366,7 +385,7 @@ class RandomTurns:
                 self.said[-1] += f", refused: {error}"
                 return
             self.model.rows = self.before
-            self.schema = self.answers.last_schema
+            self._become_of(self.answers.last_schema)
             self.answers.restored(str(int(newest) - 1))
         else:
             side.serve(step, None)
