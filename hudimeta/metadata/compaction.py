@@ -170,18 +170,19 @@ class PreparedCompaction:
     files: Iterable[tuple[Mapping[str, Any], bytes]]
 
     def fits(self, table: MetadataTable) -> bool:
-        """Whether the logs that it merges still are all those below its instant, and count as they did.
+        """Whether the logs that it merges still are all those below its instant.
 
-        Nothing was undone or laid out anew since, and all that came to the metadata table are delta commits that were completed
-        after the instant: their logs lie on top.
+        Nothing was undone or laid out anew since, and all that came to the metadata table, or counts only now because it was
+        completed between two listings, are delta commits that were completed after the instant: their logs lie on top.
         """
-        then, now = self.table.timeline, table.timeline
-        came = set(now.instants) - set(then.instants)
+        then, now = set(self.table.timeline.instants), set(table.timeline.instants)
+        counted, counts = set(self.table.delta_commits), set(table.delta_commits)
         return (
             table.is_laid_out_as(self.table)
-            and set(then.instants) <= set(now.instants)
-            and set(self.table.data_timeline.completed) <= set(table.data_timeline.completed)
-            and all(i.action is Action.DELTA_COMMIT and (i.completion or "") > self.instant for i in came)
+            and then <= now
+            and counted <= counts
+            and all(i.action is Action.DELTA_COMMIT for i in now - then)
+            and all((i.completion or "") > self.instant for i in counts - counted)
             and table.data_timeline.get(self.instant) is None
         )
 

@@ -27,7 +27,7 @@ from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action
+from hudimeta.types import Action, Instant
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -110,6 +110,11 @@ class MetadataTable:
         self.timeline.following(earlier.timeline)
         if self.is_laid_out_as(earlier):
             self._sources.follow(earlier._sources, earlier._finder.is_visible)
+
+    @property
+    def delta_commits(self) -> tuple[Instant, ...]:
+        """Completed delta commits that count, oldest first."""
+        return self._finder.delta_commits
 
     def is_laid_out_as(self, other: MetadataTable) -> bool:
         """Whether both have the same partitions, which nobody built anew between the two."""
