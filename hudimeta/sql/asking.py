@@ -19,6 +19,7 @@ class TableQuestion(enum.Enum):
     PROPERTIES = "SHOW TBLPROPERTIES"
     PARTITIONS = "SHOW PARTITIONS"
     INDEXES = "SHOW INDEXES"
+    COLUMNS = "DESCRIBE TABLE"
     EXTENDED = "DESCRIBE EXTENDED"
     HISTORY = "DESCRIBE HISTORY"
     DETAIL = "DESCRIBE DETAIL"
@@ -64,7 +65,7 @@ def show(cursor: Cursor) -> Ask:
 
 
 def describe(cursor: Cursor) -> Ask:
-    """DESC[RIBE] HISTORY name [LIMIT n] | DETAIL name | [TABLE] EXTENDED|FORMATTED name."""
+    """DESC[RIBE] HISTORY name [LIMIT n] | DETAIL name | [TABLE] EXTENDED|FORMATTED name | [TABLE] hudimeta.`/folder`."""
     if not cursor.accept("DESC"):
         cursor.expect("DESCRIBE")
     for question in (TableQuestion.HISTORY, TableQuestion.DETAIL):
@@ -74,11 +75,12 @@ def describe(cursor: Cursor) -> Ask:
             cursor.finish()
             return Ask(name, question, limit=limit)
     cursor.accept("TABLE")
-    if not cursor.accept("EXTENDED"):
-        cursor.expect("FORMATTED")
+    question = TableQuestion.EXTENDED if cursor.accept("EXTENDED") or cursor.accept("FORMATTED") else TableQuestion.COLUMNS
     name = TableName(cursor.dotted())
     cursor.finish()
-    return Ask(name, TableQuestion.EXTENDED)
+    if question is TableQuestion.COLUMNS and not name.is_folder:
+        cursor.fail()  # Spark tells the columns of a table that it knows
+    return Ask(name, question)
 
 
 def _limit(cursor: Cursor) -> int:

@@ -127,7 +127,8 @@ def _clause(cursor: Cursor, found: _Clauses) -> None:
     elif cursor.accept("AS") or cursor.peek() in _QUERY:
         found.query = cursor.rest()
     elif cursor.peek() in ("CLUSTER", "CLUSTERED", "ROW", "STORED", "DEFAULT", "SKEWED"):
-        found.odd = found.odd or f"{cursor.next().upper} in CREATE TABLE"
+        words = cursor.next().upper + (" COLLATION" if cursor.peek() == "COLLATION" else "")
+        found.odd = found.odd or f"{words} in CREATE TABLE"
         cursor.until("USING", "OPTIONS", "TBLPROPERTIES", "PARTITIONED", "LOCATION", "COMMENT", "AS")
     else:
         cursor.fail()
@@ -317,30 +318,43 @@ def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
     cursor.accept("COLUMN")
     path = cursor.dotted()
     column, begin = ".".join(path), cursor.at
-    if cursor.accept("TYPE"):
-        at = cursor.at
-        skip_type(cursor, *AFTER_TYPE)
-        if not cursor.done:
-            return AlterEntry(name, f"ALTER TABLE … ALTER COLUMN {cursor.between(begin, len(cursor.words))}")
-        return AlterTable(name, retype=(column, cursor.between(at, cursor.at)))
-    if cursor.accept("SET", "DEFAULT"):
-        return AlterTable(name, default=(column, cursor.rest()))
-    if cursor.accept("DROP", "DEFAULT"):
-        cursor.finish()
-        return AlterTable(name, default=(column, None))
-    if cursor.accept("DROP", "NOT", "NULL"):
-        cursor.finish()
-        return AlterTable(name, nullable=column)
-    if cursor.peek() in ("FIRST", "AFTER"):
-        return AlterTable(name, move=_moves(cursor, column))
-    if cursor.accept("COMMENT"):
-        cursor.string()
+    changed = _one_change(cursor, name, column)
+    if changed is not None:
         if cursor.done:
-            cursor.fail()  # Spark's alone; others after a comma are not
+            return changed
+    elif cursor.peek() in ("FIRST", "AFTER"):
+        return AlterTable(name, move=_moves(cursor, column))
+    elif cursor.peek() == "COMMENT":
+        if _comments(cursor):
+            cursor.fail()  # Spark's alone; what else is done to a column is not
     elif (change := _declared_anew(cursor, path)) is not None:
         return AlterTable(name, change=change)
     said = cursor.between(begin, len(cursor.words)) if begin < len(cursor.words) else ""
     return AlterEntry(name, f"ALTER TABLE … ALTER COLUMN {said}".rstrip())
+
+
+def _comments(cursor: Cursor) -> bool:
+    """True where all that follows are comments of this column and of others."""
+    while cursor.accept("COMMENT"):
+        cursor.string()
+        if cursor.done:
+            return True
+        if cursor.accept(","):
+            cursor.dotted()
+    return False
+
+
+def _one_change(cursor: Cursor, name: TableName, column: str) -> AlterTable | None:
+    """What is done to a column alone; more may follow, such as a comma and another column, which only Spark would read."""
+    if cursor.accept("TYPE"):
+        begin = cursor.at
+        skip_type(cursor, *AFTER_TYPE)
+        return AlterTable(name, retype=(column, cursor.between(begin, cursor.at)))
+    if cursor.accept("SET", "DEFAULT"):
+        return AlterTable(name, default=(column, cursor.until(",")))
+    if cursor.accept("DROP", "DEFAULT"):
+        return AlterTable(name, default=(column, None))
+    return AlterTable(name, nullable=column) if cursor.accept("DROP", "NOT", "NULL") else None
 
 
 def _declared_anew(cursor: Cursor, path: tuple[str, ...]) -> DeclaredColumn | None:

@@ -23,6 +23,7 @@ REFUSED = {
     "create table made (id int) using hudimeta tblproperties (a = 'b', a = 'c')": "DUPLICATE_KEY",
     "create or replace table if not exists defined (id int) using hudimeta": "PARSE_SYNTAX_ERROR",
     "create table made (id int default 1 default 2) using hudimeta": "DEFAULT",
+    "alter table defined alter column id drop not null, name drop not null": "ALTER COLUMN drop not null, name drop not null",
     "alter table defined add columns ()": "PARSE_SYNTAX_ERROR",
     "alter table defined alter column id type bigint comment 'x'": "PARSE_SYNTAX_ERROR",
     "alter table defined alter column id type foo": "UNSUPPORTED_DATATYPE",
@@ -32,6 +33,7 @@ REFUSED = {
     "create table made using hudimeta": "LOCATION with the folder of a table",
     "create table made using hudimeta location '/nowhere'": "HUDIMETA_TABLE_NOT_FOUND",
     "create table made (id int primary key) using hudimeta": r"the declaration of columns \(id int primary key\)|CONSTRAINT",
+    "create table made (id int) using hudimeta tblproperties ('hudimeta.storage.s3.secret' = 'x')": "in clear text",
     "create table made (id int) using hudimeta location ''": "LOCATION out for a table in the warehouse",
     "create table made (id int) using hudimeta location '{there}/file/in'": "a place where one can be made",
     "create table made using hudimeta location '{there}/a/b' as select cast('x' as int) as id": "CAST_INVALID_INPUT",
@@ -133,6 +135,31 @@ def test_names_that_differ_by_case_alone_and_those_of_temporary_views(attached: 
     attached.sql(f"create or replace table defined_temporary using hudimeta location '{there / 'other'}' as select 8 as n")
     assert rows(attached, "default.defined_temporary") == [(8,)]
     attached.sql("drop table default.defined_temporary")
+
+
+def test_columns_and_properties_are_changed_as_the_statement_names_them(attached: SparkSession, there: Path) -> None:
+    attached.sql("alter table defined add columns (s struct<a: int, b: int, c: int>)")
+    attached.sql("alter table defined drop column if exists S.A, s.nope, nope")
+    attached.sql("alter table defined alter column S.B type bigint")
+    attached.sql("alter table defined alter column s.C first")
+    attached.sql("alter table defined alter column id comment 'the key', TS comment 'the order'")
+    shown = {row.col_name: (row.data_type, row.comment) for row in attached.sql("describe defined").collect()}
+    assert shown["s"][0] == "struct<c:int,b:bigint>"
+    assert (shown["id"][1], shown["ts"][1]) == ("the key", "the order")
+    assert attached.sql(f"describe hudimeta.`{there / 'defined'}`").collect()[0].data_type == "int"
+    for statement, comment in {
+        "comment on table defined is 'old'": "old",
+        "alter table defined set tblproperties ('note' = 'x')": "old",
+        "alter table defined set tblproperties ('comment' = 'new')": "new",
+        "alter table defined unset tblproperties ('comment')": None,
+    }.items():
+        attached.sql(statement)
+        assert attached.sql("describe detail defined").collect()[0].description == comment, statement
+    attached.sql("truncate table defined partition (day = :d)", {"d": "d1"})
+    attached.sql("alter table defined drop partition (day = ?)", ["d2"])
+    assert rows(attached, "defined") == []
+    with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
+        attached.sql("alter table defined set tblproperties ('note' = :n)", {"m": 1})
 
 
 def test_an_entry_is_replaced_by_one_of_another_folder(attached: SparkSession, there: Path) -> None:

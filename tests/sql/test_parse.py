@@ -193,10 +193,6 @@ def test_added_columns_that_are_not_read_are_nothing_for_the_catalog_alone(decla
         ("change column a b bigint", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN b bigint")),
         ("alter column a drop not null", AlterTable(name("t"), nullable="a")),
         ("alter column a set not null", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN set not null")),
-        (
-            "alter column a comment 'x', b comment 'y'",
-            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN comment 'x', b comment 'y'"),
-        ),
     ],
 )
 def test_changed_columns(change: str, found: object) -> None:
@@ -357,10 +353,28 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ("truncate table t", Delete(name("t"), None, None)),
         ("alter table t alter column a.b type decimal(9, 2)", AlterTable(name("t"), retype=("a.b", "decimal(9, 2)"))),
         ("alter table t alter column a comment 'x'", None),
+        ("alter table t alter column a comment 'x', b.c comment 'y'", None),
+        (
+            "alter table t alter column a comment 'x', b drop not null",
+            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN comment 'x', b drop not null"),
+        ),
         (
             "alter table t alter column a type int comment 'x'",
             AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN type int comment 'x'"),
         ),
+        (
+            "alter table t alter column a drop not null, b drop not null",
+            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN drop not null, b drop not null"),
+        ),
+        (
+            "alter table t alter column a set default f(1, 2), b set default 2",
+            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN set default f(1, 2), b set default 2"),
+        ),
+        (
+            "alter table t alter column a drop default first",
+            AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN drop default first"),
+        ),
+        ("alter table t alter column a set default f(1, 2)", AlterTable(name("t"), default=("a", "f(1, 2)"))),
         ("alter table t set owner me", None),
         ("set hoodie.metadata.enable=false", SetOption("hoodie.metadata.enable", "false")),
         ("SET `hudimeta.index.use` = none", SetOption("hudimeta.index.use", "none")),

@@ -25,6 +25,7 @@ from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
 from pyspark_hudimeta.sql.definition import declared_fields
 from pyspark_hudimeta.sql.described import declared_type
+from pyspark_hudimeta.sql.paths import neighbour, spelling, spelt
 from pyspark_hudimeta.sql.registering import enter, keep_comment, renamed
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
@@ -113,43 +114,46 @@ def _changes(entry: Entry, statement: AlterTable) -> dict[str, Any]:
     """The arguments of `HudiTable.alter` for what is done to columns that are there; none where only the entry changes."""
     if statement.rename is not None:
         old, new = statement.rename
-        return {"rename": {_spelt(entry, old): new}}
+        return {"rename": {spelt(entry.columns, old): new}}
     if statement.retype is not None:
         column, kind = statement.retype
-        return {"retype": {_spelt(entry, column): _arrow_type(kind, column)}}
+        return {"retype": {spelt(entry.columns, column): _arrow_type(kind, column)}}
     if statement.nullable is not None:
-        return {"nullable": _spelt(entry, statement.nullable)}
+        return {"nullable": spelt(entry.columns, statement.nullable)}
     if statement.change is not None:
         return _changed(entry, statement.change)
     if statement.move:
-        return {"move": {_spelt(entry, name): _neighbour(entry, name, place) for name, place in statement.move.items()}}
-    there = {name.lower() for name in entry.columns.names}
-    names = [name for name in statement.drop if not statement.lenient or "." in name or name.lower() in there]
-    return {"drop": [_spelt(entry, name) for name in names]} if names else {}
+        return {
+            "move": {
+                spelt(entry.columns, name): neighbour(entry.columns, name, place) for name, place in statement.move.items()
+            }
+        }
+    names = [name for name in statement.drop if not statement.lenient or spelling(entry.columns, name) is not None]
+    return {"drop": [spelt(entry.columns, name) for name in names]} if names else {}
 
 
 def _changed(entry: Entry, column: DeclaredColumn) -> dict[str, Any]:
     """What CHANGE COLUMN changes: the type where it is another one, and the place where one is given."""
     name = ".".join(column.path)
-    spelt = _spelt(entry, name)
+    own = spelt(entry.columns, name)
     found: dict[str, Any] = {}
     kind: Any = entry.columns
-    for part in spelt.split("."):
+    for part in own.split("."):
         kind = kind[part].dataType if isinstance(kind, StructType) and part in kind.names else None
     if kind != _type(column.kind, name):
-        found["retype"] = {spelt: _arrow_type(column.kind, name)}
+        found["retype"] = {own: _arrow_type(column.kind, name)}
     if column.place is not None:
-        found["move"] = {spelt: _neighbour(entry, name, column.place)}
+        found["move"] = {own: neighbour(entry.columns, name, column.place)}
     return found
 
 
 def _additions(entry: Entry, added: list[DeclaredColumn]) -> dict[str, Any]:
     for part in (part for column in added for part in column.path):  # one with a point would be taken for two
         check_names(pa.schema([pa.field(part, pa.null())]))
-    names = [_spelt(entry, ".".join(column.path), new=True) for column in added]
+    names = [spelt(entry.columns, ".".join(column.path), new=True) for column in added]
     fields = [pa.field(name, _arrow_type(column.kind, column.path[-1])) for name, column in zip(names, added, strict=True)]
     moves = {
-        field.name: _neighbour(entry, field.name, column.place)
+        field.name: neighbour(entry.columns, field.name, column.place)
         for field, column in zip(fields, added, strict=True)
         if column.place is not None
     }
@@ -207,28 +211,6 @@ def _arrow_type(text: str, name: str) -> pa.DataType:
 def _declared(text: str, name: str) -> StructType:
     """A type as the column that has it, so that errors name the column."""
     return declared_fields(f"{quoted(name)} {text}")
-
-
-def _spelt(entry: Entry, path: str, *, new: bool = False) -> str:
-    """A column by its own spelling.
-
-    Args:
-        entry: Of the table.
-        path: The column's dotted name.
-        new: It is not there yet, only what it is inside of.
-    """
-    column, *inside = path.split(".")
-    if new and not inside:
-        return path
-    return ".".join((column_of(entry.columns, column), *inside))
-
-
-def _neighbour(entry: Entry, path: str, place: ColumnPlace) -> str | None:
-    """The column that one shall follow, by its own spelling."""
-    if place.after is None or "." in path:
-        return place.after
-    there: dict[str, str] = {name.lower(): name for name in entry.columns.names}
-    return there.get(place.after.lower(), place.after)
 
 
 def _set_default(session: SqlSession, entry: Entry, name: str, value: str | None, text: str) -> DataFrame:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from hudimeta.sql import Ask, TableQuestion
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.plain.registration import MARKED_TYPE
-from pyspark_hudimeta.sql.described import extended, properties_of, show_create, shown_properties
+from pyspark_hudimeta.sql.described import described_columns, extended, properties_of, show_create, shown_properties
 from pyspark_hudimeta.sql.partitions import partitions_like
 from pyspark_hudimeta.sql.session import opened
 
@@ -111,6 +111,7 @@ def _detail(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
 _ANSWERS: dict[TableQuestion, Callable[[SqlSession, Entry, Ask], DataFrame]] = {
     TableQuestion.CREATE: show_create,
     TableQuestion.PROPERTIES: shown_properties,
+    TableQuestion.COLUMNS: described_columns,
     TableQuestion.EXTENDED: extended,
     TableQuestion.PARTITIONS: _partitions,
     TableQuestion.INDEXES: _indexes,

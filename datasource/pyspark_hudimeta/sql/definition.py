@@ -25,7 +25,7 @@ from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import declared_schema, nullable, spark_schema
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
+from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_defaults, keep_defaults_at
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
@@ -140,6 +140,7 @@ def _check_registered(session: SqlSession, statement: CreateTable) -> str:
         hint = "Give columns, AS SELECT, or LOCATION with the folder of a table that is there."
         raise ConfigError("CREATE TABLE", statement.name.sql, "a table with columns, with a query or at a LOCATION", hint)
     location = session.place(place)
+    kept_options(statement.options)
     if session.jvm is not None:  # through Connect only the server may reach it
         stated = {k: v for k, v in stated_options(statement.options).items() if k != keys.PATH.key}
         table = Table(location, {**session.settings, **stated})
@@ -223,7 +224,9 @@ class _New:
             beside: In the warehouse, a folder of its own beside that of the name.
         """
         if statement.odd is not None:
-            raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
+            hint = "Leave it out. Partitions are columns of the table; hoodie.index.type = 'BUCKET' makes buckets of rows."
+            raise UnsupportedFeature(statement.odd, hint)
+        kept_options(statement.options)  # refused before anything is made: the catalog would show a secret
         rows = session.query(statement.query) if statement.query is not None else rows
         columns, defaults = _columns(session, statement, rows)
         place = place_of(statement)

@@ -28,6 +28,7 @@ __all__ = [
     "declared_column",
     "declared_columns",
     "declared_type",
+    "described_columns",
     "extended",
     "properties_of",
     "show_create",
@@ -107,6 +108,11 @@ def extended(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     rows += [("", "", ""), ("# Detailed Table Information", "", "")]
     rows += [(name, value, "") for name, value in facts.items() if value]
     return session.rows(rows, _DESCRIBED)
+
+
+def described_columns(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    """DESCRIBE TABLE of a folder, which Spark does not know."""
+    return session.rows(_columns(entry.declared), _DESCRIBED)
 
 
 def _columns(columns: Iterable[StructField]) -> Iterable[tuple[str, str, str | None]]:

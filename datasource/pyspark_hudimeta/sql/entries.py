@@ -98,7 +98,8 @@ def set_properties(session: SqlSession, entry: Entry, statement: SetTablePropert
         if changed:
             session.catalog.keep_options(entry, entry.options)
         raise
-    keep_comment(session.plain, entry)
+    if "comment" not in map(str.lower, statement.changes):
+        keep_comment(session.plain, entry)
     return session.nothing()
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex, quoted
-from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.paths import spelt
 from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> D
         HudiError: Something that does not fit the table, or an index of that name.
     """
     table = opened(session, entry)
-    columns = [_spelt(entry, name) for name in statement.columns]
+    columns = [spelt(entry.columns, name) for name in statement.columns]
     keys = table.properties.record_keys
     options = dict(statement.options)
     function = options.pop(_FUNCTION, None)
@@ -92,12 +92,6 @@ def _named(kind: str, expression: str | None, index: str) -> tuple[str | None, s
     if expression is not None:
         return index, f"expr_index_{index}"
     return (index, f"secondary_index_{index}") if kind == _SECONDARY else (None, kind)
-
-
-def _spelt(entry: Entry, path: str) -> str:
-    """A column, or a field of a struct, as the table spells the column."""
-    column, *inside = path.split(".")
-    return ".".join((column_of(entry.columns, column), *inside))
 
 
 def _names(table: HudiTable) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import ParseException
+from pyspark.errors import ParseException, PySparkException
 
 from hudimeta.config import refuse_on_write
 from hudimeta.errors import UnsupportedFeature
@@ -129,9 +129,20 @@ def _let_spark_read(session: SqlSession, text: str) -> None:
 
 
 def _check_by_spark(session: SqlSession, statement: Statement | None, text: str) -> None:
-    """Let Spark refuse a definition that it could not read, before any of it is done; through Connect nothing reads it so."""
-    if session.jvm is not None and isinstance(statement, _READ_BY_SPARK):
-        session.jvm.session.sessionState().sqlParser().parsePlan(text)
+    """Let Spark refuse a definition that it could not read, before any of it is done.
+
+    Through Connect nothing reads it so, nor where a parameter has a value that is written otherwise than as a literal.
+    """
+    given = session.parameters or {}
+    known = literals(given)
+    if session.jvm is None or not isinstance(statement, _READ_BY_SPARK) or known.keys() != given.keys():
+        return
+    try:
+        session.jvm.session.sessionState().sqlParser().parsePlan(with_literals(text, known))
+    except PySparkException as error:
+        if "parameter" in str(error).lower():  # one without a value, as Spark says where it is given values
+            session.plain(f"EXPLAIN {text}", session.parameters)
+        raise
 
 
 def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
@@ -152,7 +163,7 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     word = may_write(text)
     if word in ("CREATE", "REPLACE"):
         made = parse(written)
-        _check_by_spark(session, made, text)
+        _check_by_spark(session, made, written)
         if isinstance(made, CreateLike):
             return create_like(session, made)
         if isinstance(made, CreateTable):
@@ -185,6 +196,7 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
             return change_view(session, written)
         done = not_ours(session, written)
         return described(session, written) if done is None and word in ("DESCRIBE", "DESC") else done
+    _check_by_spark(session, found[1], written)
     return _run(session, *found, text)
 
 
@@ -279,7 +291,6 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
     if entry.name.is_folder and said is not None:
         hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name."
         raise UnsupportedFeature(f"{said} by the name of a folder", hint)
-    _check_by_spark(session, statement, text)
     if isinstance(statement, AlterTable):
         return alter(session, entry, statement, text)
     if isinstance(statement, AlterEntry):
