@@ -108,6 +108,9 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
             "        with lock.alone_here():\n            yield",
         ),
     ),
+    "a merge of the metadata table used whatever came meanwhile": (
+        Edit(COMMIT + "metadata_commit.py", "            if not prepared.fits(table):", "            if False:"),
+    ),
     "early detection that trusts a dead marker": (
         Edit(
             COMMIT + "early_conflicts.py",

@@ -30,6 +30,9 @@ _OUTLASTS_A_LEASE_S = 10.0
 _OUTLASTS_A_HEARTBEAT_MS = 50_000
 _BEHIND_EACH, _BEHIND_MS = 5, 2_000_000_000
 _LAST_WRITE_EACH = 4
+_MERGES_EACH = 2
+_MERGED_AT_ONCE = {"hoodie.metadata.compact.max.delta.commits": "1"}
+"""Of every second history: writers then merge the metadata table after each commit that no other is beside."""
 _ROLLED_BACK = "another writer rolled it back"
 _AFTERWARDS_S = 3600.0
 """Then every lease and heartbeat of the dead is over."""
@@ -197,7 +200,8 @@ def _run(history: PlannedHistory, done: Run, checks: bool) -> None:
     begun = image(history.kind)
     scheduler = Scheduler(MOST_TURNS)
     files = begun.files.copy(scheduler.now_ms)
-    options = {**begun.options, **history.lock.options, **history.manner.options}
+    merged = _MERGED_AT_ONCE if history.seed % _MERGES_EACH else {}
+    options = {**begun.options, **history.lock.options, **history.manner.options, **merged}
 
     def actor(part: Part, body: Callable[[Actor], None]) -> Actor:
         return Actor(part.name, str(history.seed), scheduler, files, history.place, part.troubles, done.trace, body)
