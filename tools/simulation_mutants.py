@@ -99,7 +99,7 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
     "instants taken without the lock": (
         Edit(
             "hudimeta/timeline/transitions.py",
-            "if any(self._storage.stat(join(self._folder, name)) is not None for name in names):",
+            "if any(at_once(self._storage.stat, paths)):",
             "if False:",
         ),
         Edit(

@@ -11,22 +11,14 @@ from __future__ import annotations
 from hudimeta.errors import AlreadyExists, CommitError, InstantExists
 from hudimeta.formats.avro.container import MAGIC, sealed_container
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import at_once
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.naming import completed_name, pending_name
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["TimelineWriter"]
 
-_REQUESTED = (
-    Action.COMMIT,
-    Action.DELTA_COMMIT,
-    Action.REPLACE_COMMIT,
-    Action.ROLLBACK,
-    Action.CLEAN,
-    Action.COMPACTION,
-    Action.LOG_COMPACTION,
-    Action.INDEXING,
-)
+_REQUESTED = tuple(action for action in Action if action is not Action.SAVEPOINT)
 _OF_OTHER_TABLES = {
     Action.COMMIT: (Action.DELTA_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION),
     Action.DELTA_COMMIT: (Action.COMMIT,),
@@ -75,8 +67,8 @@ class TimelineWriter:
         """
         requested = self.create_requested(time, action, content)
         others = [a for a in _REQUESTED if a is not action and a not in _OF_OTHER_TABLES.get(action, ())]
-        names = [pending_name(time, other, State.REQUESTED) for other in others]
-        if any(self._storage.stat(join(self._folder, name)) is not None for name in names):
+        paths = [join(self._folder, pending_name(time, other, State.REQUESTED)) for other in others]
+        if any(at_once(self._storage.stat, paths)):
             self.delete_pending(time, action, State.REQUESTED)
             raise InstantExists(time)
         return requested

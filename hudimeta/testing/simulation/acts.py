@@ -13,7 +13,7 @@ from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, Validatio
 from hudimeta.read.incremental import Moment
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
-from hudimeta.services import archival, clean, compaction, log_compaction
+from hudimeta.services import archival, clean, clustering, compaction, log_compaction
 from hudimeta.services.indexing import create_beside, create_index, drop_index
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
@@ -31,6 +31,7 @@ __all__ = ["OF_LOGS", "Act", "ActKind", "Log", "perform", "published", "read_sta
 _NAME = "_simulated.write"
 """Key of a commit's metadata that tells which write it is."""
 _INDEX = "bloom_filters"
+_MODE, _NON_BLOCKING = "hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL"
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
@@ -43,6 +44,7 @@ class ActKind(enum.Enum):
     MERGE_LOGS = "merge logs"
     CLEAN = "clean"
     ARCHIVE = "archive"
+    CLUSTER = "cluster"
     BUILD_INDEX = "build an index"
     BUILD_BESIDE = "build an index beside writers"
     DROP_INDEX = "drop an index"
@@ -108,7 +110,9 @@ def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> Non
 def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
     begun = actor.now
     value = float(sum(ord(letter) * 31**at for at, letter in enumerate(act.name)) % 1_000_003)
-    rows = simple_rows(act.ids, 1, value)
+    # Where nobody waits, readers go by the requested times of versions that are equally new: so there are none.
+    ts = 1 + int(value) if options.get(_MODE) == _NON_BLOCKING else 1
+    rows = simple_rows(act.ids, ts, value)
 
     def ended(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
@@ -142,6 +146,8 @@ def _serve(storage: Storage, kind: ActKind, options: Options) -> None:
         log_compaction.log_compact(session)
     elif kind is ActKind.CLEAN:
         clean.clean(session)
+    elif kind is ActKind.CLUSTER:
+        clustering.cluster(session)
     elif kind is ActKind.ARCHIVE:
         archival.archive(session)
     elif kind is ActKind.RECOVER:

@@ -119,7 +119,7 @@ def plan(seed: int) -> PlannedHistory:
     """The history of a seed."""
     rng = random.Random(seed)
     kind, place, lock = rng.choice(list(TableKind)), rng.choice(list(StoreKind)), rng.choice(list(Lock))
-    manner = rng.choices(list(Manner), (4, 1, 2))[0]
+    manner = rng.choices(list(Manner), (4, 1, 2, 2 if kind is TableKind.MERGE_INDEXED else 0))[0]
     troubled = rng.random() < 0.75
     count = rng.choice(_ACTORS)
     writers = rng.randint(1, count) if rng.random() < 0.8 else count

@@ -56,11 +56,13 @@ class Manner(enum.Enum):
     NOT_SAID = "by default"
     OPTIMISTIC = "optimistic"
     EARLY = "optimistic, conflicts seen early"
+    NON_BLOCKING = "without blocking"
 
     @property
     def options(self) -> Mapping[str, str]:
         """Of all writes."""
-        said = {} if self is Manner.NOT_SAID else {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+        mode = "NON_BLOCKING" if self is Manner.NON_BLOCKING else "OPTIMISTIC"
+        said = {} if self is Manner.NOT_SAID else {"hoodie.write.concurrency.mode": f"{mode}_CONCURRENCY_CONTROL"}
         early = {"hoodie.write.concurrency.early.conflict.detection.enable": str(self is Manner.EARLY).lower()}
         return said | early
 
@@ -92,6 +94,8 @@ class TableKind(enum.Enum):
             "hoodie.metadata.compact.max.delta.commits": "5",
             "hoodie.clean.commits.retained": "1",
             "hoodie.log.compaction.blocks.threshold": "2",
+            "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy",
+            "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
             "hoodie.keep.min.commits": "2",
             "hoodie.keep.max.commits": "3",
         }
