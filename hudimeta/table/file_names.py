@@ -241,3 +241,13 @@ class WriteToken:
 
     def __str__(self) -> str:
         return f"{self.task}-0-{self.attempt}"
+
+    @property
+    def of_log(self) -> str:
+        """The same for log files, whose names readers sort as text: none that Apache Hudi writes comes before it.
+
+        Where buckets are stretches of a ring, its SQL logs changes of a row under the instant of the commit that wrote the row.
+        They must come after what that commit logged, and are merged before it if they have the lesser token. In one file group
+        either the task is another one or the attempt at it is, so that the sum names both.
+        """
+        return f"0-0-{self.task + self.attempt}"

@@ -169,7 +169,7 @@ class LogFileWriter:
         base = (below.name, *below.logs) if below is not None and self._format.changes is not None else ()
         keys = None if self._rate is None else KeysOfLogs(self._storage, self._rate, partition_path, below)
         for number, held in enumerate(contents, start=1):
-            name = str(LogFileName(file_id, self._instant, number, str(token)))
+            name = str(LogFileName(file_id, self._instant, number, token.of_log))
             path = join(partition_path, name)
             marker = Marker(path, MarkerKind.CREATE)
             entries = keys.of(name, held.touched, held.stored_bytes) if keys is not None and held.holds_rows else None

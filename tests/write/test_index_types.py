@@ -155,6 +155,18 @@ def test_updates_and_inserts_of_buckets_go_to_logs(tmp_path: Path) -> None:
     assert [v for *_, v in contents(tmp_path)] == [2] * 18
 
 
+def test_what_apache_hudi_logs_under_the_name_of_our_commit_comes_after_it(tmp_path: Path) -> None:
+    """Its SQL deletes a row of a ring in a log that bears the instant of the row's commit, with a token such as 0-244-941."""
+    table = create(tmp_path, "MERGE_ON_READ", **BUCKETS, hoodie_index_bucket_engine="CONSISTENT_HASHING")
+    for ts in (1, 2):
+        table.upsert(rows(*((f"k{n}", "xyz"[n % 3], ts, ts) for n in range(40))))
+    names = [name for one in table.file_slices().to_pylist() for name in one["log_files"]]
+    assert len(names) == 18
+    for name in names:
+        ours, _, _ = name.rpartition("_")
+        assert sorted([f"{ours}_0-1-1", name]) == [name, f"{ours}_0-1-1"]
+
+
 def test_consistent_buckets_begin_with_logs_in_the_stretches_that_hudi_gives_them(tmp_path: Path) -> None:
     options = {**BUCKETS, "hoodie_index_bucket_engine": "CONSISTENT_HASHING"}
     table = create(tmp_path, "MERGE_ON_READ", **options)
