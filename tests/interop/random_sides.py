@@ -221,19 +221,20 @@ class Theirs:
         self._sql(f"DELETE FROM {{table}} WHERE {where}", index)
 
     def alter(self, change: ColumnChange, index: str) -> None:
-        """ALTER TABLE."""
-        self._sql(change.statement, index, ALTERS if "RENAME" in change.statement or "DROP" in change.statement else {})
+        """ALTER TABLE, by the table's own name, or decimals get other names than its files have, which Apache Hudi refuses."""
+        more = ALTERS if "RENAME" in change.statement or "DROP" in change.statement else {}
+        self._sql(change.statement, index, more, name="random")
 
     def expire(self, policy: str, index: str) -> None:
         """Take out the partitions whose time is over."""
         self._sql(f"CALL run_ttl(table => '{{table}}', ttl_policy => '{policy}', retain_days => 1)", index)
 
-    def _sql(self, statement: str, index: str, more: Mapping[str, str] | None = None) -> None:
+    def _sql(self, statement: str, index: str, more: Mapping[str, str] | None = None, name: str | None = None) -> None:
         """A statement on a table that the catalog knows for its time only."""
         named = ("hoodie.table.", "hoodie.datasource.", "hoodie.record.merge", "hoodie.populate", "hoodie.logfile")
         options = {name: value for name, value in self.options(index).items() if not name.startswith(named)}
         options |= more or {}
-        name = f"random_{self.path.name}"
+        name = name or f"random_{self.path.name}"
         self.hudi.sql(f"CREATE TABLE {name} USING hudi LOCATION '{self.path}'")
         try:
             self.hudi.sql(statement.format(table=name), options)
