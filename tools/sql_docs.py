@@ -23,7 +23,7 @@ begin with a code such as `HUDIMETA_CONFIG` and end with what to do; a statement
 
 This page is written by `tools/sql_docs.py`.
 """
-_INSTANT = "20260102030405678"
+_INSTANT, _COMPLETION = "20260102030405678", "20260102030406789"
 
 
 def text() -> str:
@@ -42,7 +42,7 @@ def text() -> str:
 def _row(one: Listed) -> tuple[str, str, str, str]:
     outcome = f"refused: {one.because}" if one.refused else "works"
     hudi = f"{one.hudi}; 1.2.0 {one.newer}" if one.newer else one.hudi
-    return one.text.format(format="hudimeta", at=_INSTANT), one.source, outcome, hudi
+    return one.text.format(format="hudimeta", at=_INSTANT, done=_COMPLETION), one.source, outcome, hudi
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Statements of SQL in attached sessions, with where each comes from and what becomes of it: the source of docs/sql.md.
 
-`{format}` stands for the word after USING, `{at}` for the instant of the table's first write. The statements of a section run
+`{format}` stands for the word after USING, `{at}` for the instant of the table's first write, `{done}` for the time of its
+completion. The statements of a section run
 one after another, in a session that has nothing else.
 """
 
@@ -36,10 +37,11 @@ class Listed:
 
 
 _DDL, _DML, _QUERIES, _INDEXES, _EVOLUTION = "SQL DDL", "SQL DML", "SQL queries", "Indexes", "Schema evolution"
-_SPARK, _DELTA = "Spark SQL", "Delta Lake"
+_SPARK, _DELTA, _QUICK = "Spark SQL", "Delta Lake", "Quick start"
 _NOT_IN_HUDI = "refuses it"
 _NOT_NESTED = "refuses it: its vectorised reader takes no changes inside of structs"
 _NOT_KNOWN = "does not know it"
+_KEEPS_BOTH = "keeps both rows"
 _NEEDS_LOCK = "refuses it without `hoodie.write.lock.provider`"
 _COLUMNS = "(ts BIGINT, uuid STRING, rider STRING, fare DOUBLE, city STRING)"
 _ROWS = (
@@ -247,7 +249,7 @@ SECTIONS: dict[str, list[Listed]] = {
         ),
         Listed("INSERT INTO by_time VALUES (1, 'a1', 1000, 10.0)", _QUERIES),
         Listed("INSERT INTO by_time VALUES (1, 'a1', 900, 20.0)", _QUERIES),
-        Listed("SELECT id, name, ts, price FROM by_time", _QUERIES, newer="keeps both rows"),
+        Listed("SELECT id, name, ts, price FROM by_time", _QUERIES, newer=_KEEPS_BOTH),
         Listed(
             "CREATE TABLE by_class (id INT, name STRING, ts LONG, price DOUBLE) USING {format} TBLPROPERTIES (type = 'mor', "
             "primaryKey = 'id', precombineField = 'ts', recordMergeMode = 'CUSTOM', "
@@ -266,8 +268,16 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed(
             "SELECT n.uuid, n.fare - o.fare AS more FROM trips n JOIN trips TIMESTAMP AS OF '{at}' o ON n.uuid = o.uuid",
             _QUERIES,
+            newer=_KEEPS_BOTH,
         ),
-        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest')", "Quick start"),
+        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest')", _QUICK, newer=_KEEPS_BOTH),
+        Listed(
+            "SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', '{done}')",
+            _QUICK,
+            "gives the commit that was complete at that time as well",
+            newer=SAME,
+        ),
+        Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest', '{done}')", _QUICK),
         Listed("SELECT uuid, fare FROM trips VERSION AS OF {at}", _QUERIES, _NOT_IN_HUDI),
         Listed("SELECT _hoodie_record_key, _hoodie_partition_path FROM trips WHERE fare > 20", _QUERIES),
         Listed("CREATE TEMPORARY VIEW earlier AS SELECT uuid, fare FROM trips TIMESTAMP AS OF '{at}'", _QUERIES, _NOT_IN_HUDI),

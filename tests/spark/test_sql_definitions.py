@@ -41,6 +41,7 @@ REFUSED = {
     "create or replace table defined using hudimeta": "LOCATION with the folder of a table",
     "replace table defined using hudimeta location '/nowhere'": "HUDIMETA_TABLE_NOT_FOUND",
     "replace table defined using hudimeta location '{there}/defined'": "in the same folder",
+    "replace table defined using hudimeta location '{there}/defined/new' as select 1 as id": "in the same folder",
     "create or replace table defined_view (id int) using hudimeta": "It is a view",
     "replace table defined_view using hudimeta as select 1 as id": "It is a view",
     # Columns and partitions

@@ -47,8 +47,9 @@ SAID_BY_CONNECT = {"CANNOT_SAFELY_CAST": "INVALID_COLUMN_OR_FIELD_DATA_TYPE"}
 def test_every_statement_of_the_page_has_the_outcome_that_it_says(database: SparkSession, section: str) -> None:
     folder: Path | None = None
     for one in SECTIONS[section]:
-        at = min((i.time for i in hudimeta.Table(folder).timeline.writes), default="") if folder is not None else ""
-        statement = one.text.format(format="hudimeta", at=at)
+        writes = hudimeta.Table(folder).timeline.writes if folder is not None else ()
+        at, done = min(((i.time, i.completion or "") for i in writes), default=("", ""))
+        statement = one.text.format(format="hudimeta", at=at, done=done)
         if not one.refused:
             pyspark_hudimeta.sql(database, statement).collect()
         else:

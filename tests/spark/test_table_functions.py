@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark_hudimeta
 import pytest
+from pyspark.errors import AnalysisException
 
 import hudimeta
 from tests.elsewhere import REMOTE, only_when
@@ -157,8 +158,8 @@ def test_names_of_the_catalog_stand_for_folders_where_statements_are_ours(spark:
         ):
             query = f"select count(*) as n from {call} x join (select 'function_of' as text) y where y.text = 'function_of'"
             assert pyspark_hudimeta.sql(spark, query).collect()[0].n > 0, call
-        said = refusal(lambda: pyspark_hudimeta.sql(spark, "select * from hudi_timeline('nothing')").collect())
-        assert said.startswith("HUDIMETA_CONFIG: argument 'path'")
+        with pytest.raises(AnalysisException, match=r"\AHUDIMETA_CONFIG: argument 'path'.*SHOW TABLES lists them\.\Z"):
+            pyspark_hudimeta.sql(spark, "select * from hudi_timeline('nothing')")
     finally:
         spark.sql("drop table function_of")
 

@@ -196,9 +196,9 @@ def replaced(session: SqlSession, statement: CreateTable, rows: DataFrame | None
 
 
 def _refuse_same(old: Entry | None, location: str) -> None:
-    if old is not None and old.location.rstrip("/") == location.rstrip("/"):
+    if old is not None and f"{location.rstrip('/')}/".startswith(f"{old.location.rstrip('/')}/"):
         hint = "INSERT OVERWRITE replaces its rows; give the new table another folder, or leave LOCATION out."
-        raise UnsupportedFeature("replacing a table by one in the same folder", hint)
+        raise UnsupportedFeature("replacing a table by one in the same folder, or inside of it,", hint)
 
 
 @redacted

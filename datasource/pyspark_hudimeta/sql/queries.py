@@ -37,9 +37,7 @@ _VIEW = re.compile(
     r"\s*create\s+(?:or\s+replace\s+)?(?P<brief>(?:global\s+)?temp(?:orary)?\s+)?view\b|\s*cache\s+(?P<cached>lazy\s+)?table\b",
     re.IGNORECASE,
 )
-_FROM_FUNCTION = re.compile(
-    r"_FAILED_TO_ANALYZE_IN_PYTHON\].*?^[\w.]*\b\w+: (HUDIMETA_\w+: .*?)(?: SQLSTATE: .*)?\Z", re.DOTALL | re.MULTILINE
-)
+_FROM_FUNCTION = re.compile(r"_FAILED_TO_ANALYZE_IN_PYTHON\][\s\S]*\b\w+: (HUDIMETA_\w+: .+?)(?: SQLSTATE:|$)", re.MULTILINE)
 """The last line of a trace of a table function that has refused its arguments."""
 _NUMBER = count()
 
@@ -64,8 +62,14 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
             return None
         with _without_trace():
             if exchange.frames:
-                return session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
-            return session.query(changed) if changed != text else session.plain(text, session.parameters, **session.frames)
+                found = session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
+            elif changed != text:
+                found = session.query(changed)
+            else:
+                found = session.plain(text, session.parameters, **session.frames)
+            if calls and session.jvm is None:
+                _ = found.schema  # through Connect nothing is analysed before
+        return found
 
 
 @contextmanager
