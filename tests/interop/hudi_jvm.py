@@ -83,11 +83,15 @@ class Commands:
         columns: list[str] | None = None,
         repeat: int = 1,
         count: bool = False,
+        settings: dict[str, str] | None = None,
     ) -> dict[str, Any]:
         """Read rows into an Arrow file; `files_read` is the scan's own count of files after all pruning.
 
         Without `out` rows go nowhere (Spark's noop sink) or are only counted, `repeat` times, each timed: for measuring.
+        `settings` are those of the session, for this read.
         """
+        for name, value in (settings or {}).items():
+            self.spark.conf.set(name, value)
         timings = []
         answer: dict[str, Any] = {}
         for _ in range(repeat):

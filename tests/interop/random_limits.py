@@ -50,7 +50,8 @@ def hudi_cannot(kind: Kind, release: str, step: str) -> bool:
     all take a number that names a partition by time for text, which UPDATE stores in the schema of the table, so that no
     write follows it. In tables of version 9 a MERGE stores nulls that a payload fills. Where the later write wins, 1.0.2 reads
     no table of which it has logged some columns ("Partial merging logic is not implemented"). A bulk insert of 1.2.0 leaves its
-    rows out of a secondary index, so that its own readers do not find them.
+    rows out of a secondary index, so that its own readers do not find them; it wants its `MERGE` to set the key where rows are
+    logged whole, and fails to expire partitions beside an index of an expression ("Positive number of partitions required").
     """
     virtual = "hoodie.populate.meta.fields" in kind.shared
     timed = "ms" in kind.place_columns
@@ -65,7 +66,11 @@ def hudi_cannot(kind: Kind, release: str, step: str) -> bool:
     partial = kind.shared.get("hoodie.spark.sql.merge.into.partial.updates") == "true"
     if step in ("merge some", "update") and old and partial and (not kind.by_event or kind.payload):
         return True
-    if step == "bulk_insert" and kind.secondary and release != "1.0.2":
+    if release != "1.0.2" and (
+        (step == "bulk_insert" and kind.secondary)
+        or (step == "merge some" and kind.type == "MERGE_ON_READ" and not partial)
+        or (step == "ttl" and kind.expression)
+    ):
         return True
     if step == "rollback":
         return kind.shared["hoodie.metadata.compact.max.delta.commits"] != "10"

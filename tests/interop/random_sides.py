@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 import hudimeta
 from hudimeta.engine.machine import running_on
-from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.apache_hudi import ROW_BY_ROW, ApacheHudi
 from tests.interop.random_ages import EXPIRY, DaysAgo
-from tests.interop.random_columns import ColumnChange
+from tests.interop.random_columns import ON_READ, ColumnChange
 from tests.interop.random_indexes import EXPRESSION, LOCK, PARTITION_STATS, SECONDARY, IndexChange
 from tests.interop.random_tables import Kind
 
@@ -233,7 +233,7 @@ class Theirs:
         """A statement on a table that the catalog knows for its time only."""
         named = ("hoodie.table.", "hoodie.datasource.", "hoodie.record.merge", "hoodie.populate", "hoodie.logfile")
         options = {name: value for name, value in self.options(index).items() if not name.startswith(named)}
-        options |= more or {}
+        options |= {**(ROW_BY_ROW if ON_READ in self.kind.shared else {}), **(more or {})}
         name = name or f"random_{self.path.name}"
         self.hudi.sql(f"CREATE TABLE {name} USING hudi LOCATION '{self.path}'")
         try:
