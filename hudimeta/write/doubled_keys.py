@@ -15,12 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.errors import CommitError
+from hudimeta.errors import CommitConflict, CommitError
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.table.key_file import KeyFile
 from hudimeta.write.batch import KeyedBatch, concatenated
 
-__all__ = ["combined_where_new", "doubled_keys", "is_of_known_rows", "of_own_groups", "refuse_to_choose"]
+__all__ = ["combined_where_new", "doubled_keys", "is_of_known_rows", "of_own_groups", "refuse_gone", "refuse_to_choose"]
+
+_CURE = (
+    "Nothing was published; run the write again. If it fails so again though nobody else writes, the index lacks the key: "
+    "t.metadata.validate() tells."
+)
 
 
 def of_own_groups(batch: KeyedBatch, tagging: Tagging) -> Tagging:
@@ -38,6 +43,31 @@ def of_own_groups(batch: KeyedBatch, tagging: Tagging) -> Tagging:
     found[tagging.row[own]] = True
     kept = own | ~found[tagging.row]  # a name of a file that is none of these says nothing
     return replace(tagging, row=tagging.row[kept], file=tagging.file[kept])
+
+
+def refuse_gone(batch: KeyedBatch, tagging: Tagging, action: str) -> None:
+    """Refuse to write rows of the table whose keys an index does not find.
+
+    An index may tell of a later moment than the one in which the rows were read. Whoever took them away meanwhile was not
+    seen: they would come back as new rows, or stay though they were to be deleted, when that write is taken back.
+
+    Args:
+        batch: The rows.
+        tagging: All places of their keys.
+        action: For the error.
+
+    Raises:
+        CommitConflict: With how many there are, and one of their keys.
+    """
+    if batch.groups is None or batch.keys is None:
+        return
+    gone = batch.groups.is_valid().to_numpy(zero_copy_only=False).copy()
+    gone[tagging.row] = False
+    if not gone.any():
+        return
+    rows = pa.array(np.flatnonzero(gone))
+    places = sorted(set(zip(batch.partitions.take(rows).to_pylist(), batch.groups.take(rows).to_pylist(), strict=True)))
+    raise CommitConflict(action, places, "of another write", _CURE, len(rows), str(batch.keys[rows[0].as_py()]))
 
 
 def is_of_known_rows(*batches: KeyedBatch) -> bool:

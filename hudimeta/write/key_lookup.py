@@ -25,9 +25,9 @@ from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.table.key_file import KeyFile
 from hudimeta.table.properties import load as load_properties
-from hudimeta.types import Action
+from hudimeta.types import Action, Operation
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.doubled_keys import of_own_groups
+from hudimeta.write.doubled_keys import of_own_groups, refuse_gone
 from hudimeta.write.moves import Settled, settle_partitions
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class KeyLookup:
         """Find a batch's keys and settle which partition each row goes to. Raises as `tag` does."""
         assert batch.keys is not None
         tagging, files = self.tag(batch.keys, batch.partitions)
+        refuse_gone(batch, tagging, self._session.options.get(keys.OPERATION) or Operation.UPSERT.value)
         tagging = of_own_groups(batch, tagging)
         settled = Settled.as_found(batch, tagging)
         if self.choice.is_global:

@@ -193,7 +193,10 @@ def test_too_many_inserted_keys_are_not_looked_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_an_upsert_asks_for_no_more_than_its_shards(tmp_path: Path, kind: str) -> None:
-    """At most 3 LIST, 12 PUT and 20 GET besides data, markers, and (1 PUT, 1 GET and one a log) a shard that it touches."""
+    """At most 3 LIST, 12 HEAD, 12 PUT, 20 GET besides data, markers, and (1 PUT, 1 GET and one a log) a shard that it touches.
+
+    A HEAD each finds out whether another action has the instant; they are asked at once.
+    """
     options = {**INDEXED, "hoodie.datasource.write.table.type": kind, "hoodie.index.type": "RECORD_INDEX"}
     del options["hoodie.metadata.index.secondary.column"]
     table = ModelledTable(str(tmp_path / "t"), options)
@@ -206,6 +209,6 @@ def test_an_upsert_asks_for_no_more_than_its_shards(tmp_path: Path, kind: str) -
     for (request, purpose), n in storage.log.by_purpose().items():
         if purpose not in ("data", "markers"):
             spent[request] = spent.get(request, 0) + n
-    allowed = {"LIST": 3, "PUT": 12 + shards, "GET": 20 + shards * (1 + logs)}
+    allowed = {"LIST": 3, "HEAD": 12, "PUT": 12 + shards, "GET": 20 + shards * (1 + logs)}
     over = {request: n for request, n in spent.items() if n > allowed.get(request, 10)}
     assert not over, f"{over} of {dict(storage.log.by_purpose())}"

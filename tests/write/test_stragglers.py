@@ -94,7 +94,22 @@ def test_a_file_finished_while_the_rollback_runs_is_deleted_by_it(write: PlainWr
     from hudimeta.commit import rollback
 
     def rolling(*arguments: object) -> None:
-        write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)  # behind the plan, before the instant is gone
+        write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)  # after the plan, before the instant is gone
+        before(*arguments)
+
+    before = rollback.refuse_files_of_others
+    monkeypatch.setattr(rollback, "refuse_files_of_others", rolling)
+    write.abort()
+    monkeypatch.undo()
+    settled(write.location)
+
+
+def test_a_task_finds_that_its_write_is_being_taken_back(write: PlainWrite, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hudimeta.commit import rollback
+
+    def rolling(*arguments: object) -> None:
+        with pytest.raises(CommitError, match="was taken back while a task wrote for it"):
+            write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)  # the inflight file is gone
         before(*arguments)
 
     before = rollback.roll_back_metadata

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import LocalEngine
@@ -19,14 +20,16 @@ from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.properties import load as load_properties
 from hudimeta.testing.builders import simple_rows
+from hudimeta.testing.model import Row
 from hudimeta.testing.simulation.actors import Actor
 from hudimeta.testing.simulation.consistency import ReadSeen, State, WriteDone, WriterOutcome, state_of
 from hudimeta.testing.simulation.scheduler import Died
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.types import Action, Operation
+from hudimeta.write.row_changes import delete_where, update_where
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["OF_LOGS", "Act", "ActKind", "Log", "perform", "published", "read_state", "recover"]
+__all__ = ["CONDITIONS", "OF_LOGS", "Act", "ActKind", "Log", "perform", "published", "read_state", "recover"]
 
 _NAME = "_simulated.write"
 """Key of a commit's metadata that tells which write it is."""
@@ -39,6 +42,7 @@ class ActKind(enum.Enum):
     """What is done."""
 
     WRITE = "write"
+    CHANGE = "change rows"
     READ = "read"
     COMPACT = "compact"
     MERGE_LOGS = "merge logs"
@@ -55,23 +59,44 @@ OF_LOGS = (ActKind.COMPACT, ActKind.MERGE_LOGS)
 """What tables without log files do not need."""
 
 
+CONDITIONS: Mapping[str, Callable[[Row], bool]] = {
+    "x > 300000": lambda row: row["x"] > 300_000,
+    "x < 10": lambda row: row["x"] < 10,
+    "part = 'p0'": lambda row: row["part"] == "p0",
+    "id in ('k0000', 'k0003')": lambda row: row["id"] in ("k0000", "k0003"),
+    "x > 300000 or id = 'k0001'": lambda row: row["x"] > 300_000 or row["id"] == "k0001",
+}
+"""What a change asks of rows, in SQL and of the model."""
+_DOUBLED = "x * 2 + 1"
+
+
 @dataclass(frozen=True)
 class Act:
-    """One thing that an actor does; the rest is said of writes.
+    """One thing that an actor does; the rest is said of writes and changes.
 
     Attributes:
         kind: What.
         name: Of the write.
-        operation: Of the write.
+        operation: Of the write; a change deletes or updates.
         ids: Of its rows.
+        where: Which rows a change is about, one of `CONDITIONS`.
     """
 
     kind: ActKind
     name: str = ""
     operation: Operation = Operation.UPSERT
     ids: tuple[int, ...] = ()
+    where: str = ""
+
+    def changed(self, row: Row) -> Row | None:
+        """What a change makes of a row of the model."""
+        if not CONDITIONS[self.where](row):
+            return row
+        return None if self.operation is Operation.DELETE else {**row, "x": row["x"] * 2 + 1}
 
     def __str__(self) -> str:
+        if self.kind is ActKind.CHANGE:
+            return f"{'delete' if self.operation is Operation.DELETE else 'update'} where {self.where}"
         return (
             f"{self.operation.value.lower()} {','.join(map(str, self.ids))}" if self.kind is ActKind.WRITE else self.kind.value
         )
@@ -93,7 +118,7 @@ class Log:
 
 def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
     """Do one thing and write down what came of it. An error of the engine's own is an answer, any other one is not."""
-    if act.kind is ActKind.WRITE:
+    if act.kind in (ActKind.WRITE, ActKind.CHANGE):
         _write(actor, act, options, log)
         return
     try:
@@ -116,11 +141,12 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
 
     def ended(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
-        log.writes.append(WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text))
+        change = act.changed if act.kind is ActKind.CHANGE else None
+        log.writes.append(WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text, change))
 
     try:
         session = WriteSession(actor.storage, OPTIONS.read({**options, _NAME: act.name}), engine=LocalEngine(1))
-        report = write_rows(session, act.operation, rows)
+        report = _change(session, act) if act.kind is ActKind.CHANGE else write_rows(session, act.operation, rows)
     except Died:
         ended(WriterOutcome.UNKNOWN)
         raise
@@ -132,6 +158,12 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
             raise ValidationFailed(f"{act.name} met a file that is gone: {error}") from error
     else:
         ended(WriterOutcome.ACKNOWLEDGED, report.completion)
+
+
+def _change(session: WriteSession, act: Act) -> CommitReport:
+    if act.operation is Operation.DELETE:
+        return delete_where(session, act.where)
+    return update_where(session, {"x": _DOUBLED}, act.where)
 
 
 def _serve(storage: Storage, kind: ActKind, options: Options) -> None:

@@ -4,22 +4,24 @@ Each write that was published is applied to a model in that order. What was ackn
 refused must not be. Each read has to see the model after some of the writes: at least those that were acknowledged before the
 read began, at most those that began before it ended.
 
-Where only snapshot isolation is promised, two outcomes count: a delete looks for its keys when it begins, so that it may leave
-a row whose key another write brought meanwhile. All reads have to agree on one of the two.
+Where only snapshot isolation is promised, several outcomes count. A delete looks for its keys when it begins, so that it may
+leave a row whose key another write brought meanwhile. An update or a delete by a condition reads one moment between its begin
+and its completion: it changes the rows that met the condition then, which nobody may have changed since, and passes over what
+came later. All reads have to agree on one outcome.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import ValidationFailed
-from hudimeta.testing.model import ModelTable
+from hudimeta.testing.model import ModelTable, Row
 from hudimeta.types import Operation
 
 __all__ = ["WriterOutcome", "ReadSeen", "State", "WriteDone", "check_serial", "state_of"]
@@ -51,6 +53,7 @@ class WriteDone:
         outcome: How it ended for the writer.
         completion: Of what was acknowledged; None where nothing was to be written.
         error: Of a refused one, as text.
+        change: What it makes of each row, where it names no rows but says what becomes of those that are there.
     """
 
     name: str
@@ -61,9 +64,10 @@ class WriteDone:
     outcome: WriterOutcome
     completion: str | None = None
     error: str = ""
+    change: Callable[[Row], Row | None] | None = None
 
     def __str__(self) -> str:
-        keys = ",".join(self.rows["id"].to_pylist())
+        keys = ",".join(self.rows["id"].to_pylist()) if self.change is None else "where …"
         error = f" {self.error}" if self.error else ""
         return f"{self.name} {self.operation.value} {keys} {self.outcome.value} {self.completion or ''}{error}"
 
@@ -106,13 +110,16 @@ def check_serial(
     _check_real_time(order, published)
     witness = [f"{published[one.name]} {one}" for one in order]
     contradictions = []
-    for missed in _choices(begin, order):
-        states = _states(begin, order, missed)
+    for missed, moments in product(_choices(begin, order), _moments(order)):
+        states = _states(begin, order, missed, moments)
+        if states is None:
+            continue
         found = next((text for read in reads if (text := _contradiction(read, order, states, witness))), None)
         if found is None:
             return witness
         contradictions.append(found)
-    raise ValidationFailed(contradictions[0])
+    lines = "\n  ".join(witness)
+    raise ValidationFailed(contradictions[0] if contradictions else f"whatever was read, an update was lost:\n  {lines}\n")
 
 
 _Missed = frozenset[tuple[str, str]]
@@ -123,7 +130,7 @@ def _choices(begin: ModelTable, order: Sequence[WriteDone]) -> Iterable[_Missed]
     """Every set of keys that deletes may have missed; first none."""
     may = []
     for at, one in enumerate(order):
-        if one.operation is Operation.DELETE:
+        if one.operation is Operation.DELETE and one.change is None:
             beside = [other for other in order[:at] if other.ended > one.begun and other.operation is not Operation.DELETE]
             brought = {key for other in beside for key in other.rows["id"].to_pylist()}
             may += [(one.name, key) for key in one.rows["id"].to_pylist() if key in brought]
@@ -131,17 +138,44 @@ def _choices(begin: ModelTable, order: Sequence[WriteDone]) -> Iterable[_Missed]
     return (frozenset(some) for count in range(len(may) + 1) for some in combinations(may, count))
 
 
-def _states(begin: ModelTable, order: Sequence[WriteDone], missed: _Missed) -> list[State]:
-    """What the model holds before the first write and after each."""
-    model, states = begin.copy(), [_model_state(begin)]
+def _moments(order: Sequence[WriteDone]) -> Iterable[Mapping[str, int]]:
+    """After how many of the writes each change by a condition may have read the table; first the latest moments."""
+    asked = [(at, one) for at, one in enumerate(order) if one.change is not None]
+    spans = [range(at, _least(order[:at], one.begun) - 1, -1) for at, one in asked]
+    return ({one.name: at for (_, one), at in zip(asked, chosen, strict=True)} for chosen in product(*spans))
+
+
+def _least(order: Sequence[WriteDone], begun: float) -> int:
+    """How many of the first writes were there for certain for whoever began then."""
+    return max((at for at, one in enumerate(order, 1) if _was_told(one) and one.ended <= begun), default=0)
+
+
+def _states(begin: ModelTable, order: Sequence[WriteDone], missed: _Missed, moments: Mapping[str, int]) -> list[State] | None:
+    """What the model holds before the first write and after each; None where a write would have lost another one's change."""
+    models = [begin.copy()]
     for one in order:
-        keys = [key for key in one.rows["id"].to_pylist() if (one.name, key) not in missed]
-        given = (
-            one.rows if len(keys) == len(one.rows) else one.rows.filter(pc.is_in(one.rows["id"], pa.array(keys, pa.string())))
-        )
-        model.write(one.operation, given)
-        states.append(_model_state(model))
-    return states
+        model = models[-1].copy()
+        if one.change is None:
+            keys = [key for key in one.rows["id"].to_pylist() if (one.name, key) not in missed]
+            model.write(one.operation, one.rows.filter(pc.is_in(one.rows["id"], pa.array(keys, pa.string()))))
+        elif not _changed(model, models[moments[one.name]], one.change):
+            return None
+        models.append(model)
+    return [_model_state(model) for model in models]
+
+
+def _changed(model: ModelTable, seen: ModelTable, change: Callable[[Row], Row | None]) -> bool:
+    """Change those rows of the model that a change saw at an earlier moment; False where one is not as it was."""
+    for place, rows in seen.rows.items():
+        new = [change(row) for row in rows]
+        if new == rows:
+            continue
+        if model.rows.get(place) != rows:
+            return False
+        model.rows[place] = [row for row in new if row is not None]
+        if not model.rows[place]:
+            del model.rows[place]
+    return True
 
 
 def _was_told(one: WriteDone) -> bool:
@@ -172,7 +206,7 @@ def _check_real_time(order: Sequence[WriteDone], published: Mapping[str, str]) -
 
 def _contradiction(read: ReadSeen, order: Sequence[WriteDone], states: Sequence[State], witness: Sequence[str]) -> str | None:
     """Why a read cannot have seen what it saw; None when it can."""
-    least = max((at for at, one in enumerate(order, 1) if _was_told(one) and one.ended <= read.begun), default=0)
+    least = _least(order, read.begun)
     most = max((at for at, one in enumerate(order, 1) if one.begun <= read.ended), default=0)
     if read.state in states[least : most + 1]:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hudimeta.errors import ValidationFailed
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
 from hudimeta.testing.simulation.actors import Actor, StorageCall
-from hudimeta.testing.simulation.acts import OF_LOGS, Act, ActKind, Log, perform, published, read_state, recover
+from hudimeta.testing.simulation.acts import CONDITIONS, OF_LOGS, Act, ActKind, Log, perform, published, read_state, recover
 from hudimeta.testing.simulation.consistency import ReadSeen, WriterOutcome, check_serial
 from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.isolation import as_processes
@@ -30,6 +30,8 @@ _OUTLASTS_A_LEASE_S = 10.0
 _OUTLASTS_A_HEARTBEAT_MS = 50_000
 _BEHIND_EACH, _BEHIND_MS = 5, 2_000_000_000
 _LAST_WRITE_EACH = 4
+_CHANGES = 0.15
+"""Of all writes so many say what becomes of rows, and not which."""
 _MERGES_EACH = 2
 _MERGED_AT_ONCE = {"hoodie.metadata.compact.max.delta.commits": "1"}
 """Of every second history: writers then merge the metadata table after each commit that no other is beside."""
@@ -131,7 +133,7 @@ def plan(seed: int) -> PlannedHistory:
             acts = tuple(_write(rng, f"{name}.{n}", fresh) for n in range(1 if count > 3 else rng.choice((1, 1, 2))))
         else:
             name = f"other{number}"
-            kinds = [k for k in ActKind if k is not ActKind.WRITE and (k not in OF_LOGS or kind.is_mor)]
+            kinds = [k for k in ActKind if k not in (ActKind.WRITE, ActKind.CHANGE) and (k not in OF_LOGS or kind.is_mor)]
             weights = [6 if k is ActKind.READ else 2 for k in kinds]
             acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
@@ -150,6 +152,9 @@ def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
         (Operation.UPSERT, Operation.INSERT, Operation.DELETE, Operation.INSERT_OVERWRITE, Operation.DELETE_PARTITION),
         (12, 4, 3, 2, 1),
     )[0]
+    if rng.random() < _CHANGES:
+        what = rng.choice((Operation.DELETE, Operation.UPSERT, Operation.UPSERT))
+        return Act(ActKind.CHANGE, name, what, where=rng.choice(list(CONDITIONS)))
     hot = rng.sample(range(8), rng.choice((1, 1, 2, 3)))
     ids = [next(fresh) for _ in hot] if operation is Operation.INSERT else hot
     return Act(ActKind.WRITE, name, operation, tuple(ids))
