@@ -11,7 +11,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, ValidationFailed
-from hudimeta.read.incremental import Moment
+from hudimeta.read.incremental import Moment, range_of
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction
@@ -22,10 +22,10 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.testing.builders import simple_rows
 from hudimeta.testing.model import Row
 from hudimeta.testing.simulation.actors import Actor
-from hudimeta.testing.simulation.consistency import ReadSeen, State, WriteDone, WriterOutcome, state_of
+from hudimeta.testing.simulation.consistency import PollSeen, ReadSeen, State, WriteDone, WriterOutcome, state_of
 from hudimeta.testing.simulation.scheduler import Died
 from hudimeta.timeline.archived import ArchivedRecords
-from hudimeta.types import Action, Operation
+from hudimeta.types import Action, Operation, QueryType
 from hudimeta.write.row_changes import delete_where, update_where
 from hudimeta.write.table_writer import write_rows
 
@@ -34,6 +34,7 @@ __all__ = ["CONDITIONS", "OF_LOGS", "Act", "ActKind", "Log", "perform", "publish
 _NAME = "_simulated.write"
 """Key of a commit's metadata that tells which write it is."""
 _INDEX = "bloom_filters"
+_POLLS, _BETWEEN_POLLS_S = 3, 0.05
 _MODE, _NON_BLOCKING = "hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL"
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
@@ -44,6 +45,7 @@ class ActKind(enum.Enum):
     WRITE = "write"
     CHANGE = "change rows"
     READ = "read"
+    POLL = "poll"
     COMPACT = "compact"
     MERGE_LOGS = "merge logs"
     CLEAN = "clean"
@@ -107,12 +109,13 @@ class Log:
     """What all actors saw.
 
     Attributes:
-        writes, reads: See there; reads that were refused are left out.
+        writes, reads, polls: See there; reads and polls that were refused are left out.
         refusals: What else was refused: the act and the error.
     """
 
     writes: list[WriteDone] = field(default_factory=list)
     reads: list[ReadSeen] = field(default_factory=list)
+    polls: list[PollSeen] = field(default_factory=list)
     refusals: list[tuple[str, HudiError]] = field(default_factory=list)
 
 
@@ -126,6 +129,8 @@ def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> Non
             begun = actor.now
             state = read_state(actor.storage)
             log.reads.append(ReadSeen(f"the read of {actor.name}", begun, actor.now, state))
+        elif act.kind is ActKind.POLL:
+            _poll(actor, log)
         else:
             _serve(actor.storage, act.kind, OPTIONS.read(options))
     except HudiError as error:
@@ -196,10 +201,31 @@ def recover(actor: Actor, options: Mapping[str, str]) -> None:
 def read_state(storage: Storage) -> State:
     """All rows of the table, read as a user reads them."""
 
-    def opened() -> Moment:
-        return Moment(Snapshot.open(CountingStorage(storage), OPTIONS.read({})), None, 0)
+    return _rows(Moment(_opened(storage), None, 0), QueryType.SNAPSHOT)
 
-    return state_of(Scan(opened, ScanRequest(columns=("part", "id", "x"))).to_table())
+
+def _rows(moment: Moment, kind: QueryType) -> State:
+    return state_of(Scan(lambda: moment, ScanRequest(columns=("part", "id", "x"), query_type=kind)).to_table())
+
+
+def _poll(actor: Actor, log: Log) -> None:
+    """Read what changed since the last time, again and again, as a consumer of a table does."""
+    begin = _newest(_opened(actor.storage))
+    for _ in range(_POLLS):
+        actor.pause(_BETWEEN_POLLS_S)
+        snapshot = _opened(actor.storage)
+        end = _newest(snapshot)
+        found = _rows(Moment(snapshot, range_of(snapshot, begin, end), 0), QueryType.INCREMENTAL)
+        log.polls.append(PollSeen(f"the poll of {actor.name}", begin, end, found))
+        begin = end
+
+
+def _opened(storage: Storage) -> Snapshot:
+    return Snapshot.open(CountingStorage(storage), OPTIONS.read({}))
+
+
+def _newest(snapshot: Snapshot) -> str:
+    return max(i.completed_at for i in snapshot.timeline.writes)
 
 
 def published(storage: Storage) -> dict[str, str]:

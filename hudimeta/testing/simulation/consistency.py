@@ -4,6 +4,8 @@ Each write that was published is applied to a model in that order. What was ackn
 refused must not be. Each read has to see the model after some of the writes: at least those that were acknowledged before the
 read began, at most those that began before it ended.
 
+Each incremental read sees the rows that the writes of its range left, and no others.
+
 Where only snapshot isolation is promised, several outcomes count. A delete looks for its keys when it begins, so that it may
 leave a row whose key another write brought meanwhile. An update or a delete by a condition reads one moment between its begin
 and its completion: it changes the rows that met the condition then, which nobody may have changed since, and passes over what
@@ -24,7 +26,7 @@ from hudimeta.errors import ValidationFailed
 from hudimeta.testing.model import ModelTable, Row
 from hudimeta.types import Operation
 
-__all__ = ["WriterOutcome", "ReadSeen", "State", "WriteDone", "check_serial", "state_of"]
+__all__ = ["PollSeen", "ReadSeen", "State", "WriteDone", "WriterOutcome", "check_serial", "state_of"]
 
 State = tuple[tuple[str, str, float], ...]
 """Rows as partition, key and value, sorted."""
@@ -82,6 +84,22 @@ class ReadSeen:
     state: State
 
 
+@dataclass(frozen=True)
+class PollSeen:
+    """An incremental read, and what it saw.
+
+    Attributes:
+        name: Who asked.
+        begin, end: Completion times, the first excluded.
+        state: The rows.
+    """
+
+    name: str
+    begin: str
+    end: str
+    state: State
+
+
 def state_of(table: pa.Table) -> State:
     """The state that some rows are."""
     return tuple(sorted(zip(*(table[name].to_pylist() for name in ("part", "id", "x")), strict=True)))
@@ -92,7 +110,11 @@ def _model_state(model: ModelTable) -> State:
 
 
 def check_serial(
-    begin: ModelTable, writes: Sequence[WriteDone], published: Mapping[str, str], reads: Sequence[ReadSeen]
+    begin: ModelTable,
+    writes: Sequence[WriteDone],
+    published: Mapping[str, str],
+    reads: Sequence[ReadSeen],
+    polls: Sequence[PollSeen] = (),
 ) -> list[str]:
     """Check a history; returns its witness, a line each.
 
@@ -101,6 +123,7 @@ def check_serial(
         writes: All that were tried.
         published: The completion time of each write that is on the timeline, by its name.
         reads: All that were acknowledged, the last one after everything else.
+        polls: Incremental reads; each sees what the writes of its range left, and nothing else.
 
     Raises:
         ValidationFailed: With the witness and what contradicts it.
@@ -111,10 +134,14 @@ def check_serial(
     witness = [f"{published[one.name]} {one}" for one in order]
     contradictions = []
     for missed, moments in product(_choices(begin, order), _moments(order)):
-        states = _states(begin, order, missed, moments)
-        if states is None:
+        models = _models(begin, order, missed, moments)
+        if models is None:
             continue
+        states = [_model_state(model) for model in models]
         found = next((text for read in reads if (text := _contradiction(read, order, states, witness))), None)
+        if found is None:
+            times = [published[one.name] for one in order]
+            found = next((text for poll in polls if (text := _odd_poll(poll, times, models, witness))), None)
         if found is None:
             return witness
         contradictions.append(found)
@@ -150,7 +177,9 @@ def _least(order: Sequence[WriteDone], begun: float) -> int:
     return max((at for at, one in enumerate(order, 1) if _was_told(one) and one.ended <= begun), default=0)
 
 
-def _states(begin: ModelTable, order: Sequence[WriteDone], missed: _Missed, moments: Mapping[str, int]) -> list[State] | None:
+def _models(
+    begin: ModelTable, order: Sequence[WriteDone], missed: _Missed, moments: Mapping[str, int]
+) -> list[ModelTable] | None:
     """What the model holds before the first write and after each; None where a write would have lost another one's change."""
     models = [begin.copy()]
     for one in order:
@@ -161,7 +190,21 @@ def _states(begin: ModelTable, order: Sequence[WriteDone], missed: _Missed, mome
         elif not _changed(model, models[moments[one.name]], one.change):
             return None
         models.append(model)
-    return [_model_state(model) for model in models]
+    return models
+
+
+def _odd_poll(poll: PollSeen, times: Sequence[str], models: Sequence[ModelTable], witness: Sequence[str]) -> str | None:
+    """Why a poll cannot have seen what it saw; None when it can."""
+    before = models[sum(time <= poll.begin for time in times)]
+    after = models[sum(time <= poll.end for time in times)]
+    expected = []
+    for place, rows in after.rows.items():
+        known = before.rows.get(place, [])
+        expected += [(row["part"], row["id"], row["x"]) for row in rows if not any(row is old for old in known)]
+    if tuple(sorted(expected)) == poll.state:
+        return None
+    lines = "\n  ".join(witness)
+    return f"{poll.name} of {poll.begin} to {poll.end} saw {poll.state}, which is to be {sorted(expected)}\n  {lines}\n"
 
 
 def _changed(model: ModelTable, seen: ModelTable, change: Callable[[Row], Row | None]) -> bool:

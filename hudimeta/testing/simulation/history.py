@@ -134,7 +134,7 @@ def plan(seed: int) -> PlannedHistory:
         else:
             name = f"other{number}"
             kinds = [k for k in ActKind if k not in (ActKind.WRITE, ActKind.CHANGE) and (k not in OF_LOGS or kind.is_mor)]
-            weights = [6 if k is ActKind.READ else 2 for k in kinds]
+            weights = [6 if k in (ActKind.READ, ActKind.POLL) else 2 for k in kinds]
             acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
     if seed % _BEHIND_EACH == 0:
@@ -257,5 +257,5 @@ def _check(
     _check_protocol(done.trace)
     _check_the_living(done)
     last = ReadSeen("the last read", now, now, read_state(storage))
-    done.witness = check_serial(begun.model, done.log.writes, published(storage), [*done.log.reads, last])
+    done.witness = check_serial(begun.model, done.log.writes, published(storage), [*done.log.reads, last], done.log.polls)
     check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])
