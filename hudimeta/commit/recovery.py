@@ -34,6 +34,7 @@ __all__ = ["Recovery"]
 
 _MOST_ROLLBACKS = 3
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_PLANS = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.CLEAN, Action.INDEXING)
 
 
 class Recovery:
@@ -63,7 +64,7 @@ class Recovery:
         with self._lock.held():
             timeline = self._load()
             undone = [*self._finish_restores(timeline)]
-            timeline = self._load() if undone else timeline
+            timeline = self._load() if undone or self._remove_plans_without_instant(timeline) else timeline
             undone += discard_dead(self._storage, timeline)
             timeline = self._load() if undone else timeline
             while dead := self._dead(timeline):
@@ -90,6 +91,17 @@ class Recovery:
         for instant in timeline.pending:
             if instant.action is Action.SAVEPOINT:
                 TimelineWriter(self._storage, timeline.folder).delete_pending(instant.time, Action.SAVEPOINT, State.INFLIGHT)
+
+    def _remove_plans_without_instant(self, timeline: Timeline) -> bool:
+        """True if there was one. Services are planned under the lock: a plan at an instant that another action has begun was
+        left by a planner that had lost it, and could not take it back. Run, it would take the other one's files for its own.
+        """
+        plans = [i for i in timeline.pending if i.state is State.REQUESTED and (i.pending_action or i.action) in _PLANS]
+        strays = [i for i in plans if _shares_its_instant(timeline, i, begun=True)]
+        for stray in strays:
+            action = stray.pending_action or stray.action
+            TimelineWriter(self._storage, timeline.folder).delete_pending(stray.time, action, State.REQUESTED)
+        return bool(strays)
 
     def _finish_restores(self, timeline: Timeline) -> tuple[str, ...]:
         """Finish restores that died: what runs one holds the lock, as the caller does now."""

@@ -113,6 +113,18 @@ def test_an_action_that_has_not_begun_keeps_nothing_of_a_write_in_the_metadata_t
     check_all(table.storage)
 
 
+@pytest.mark.parametrize("action", [Action.INDEXING, Action.CLUSTERING, Action.CLEAN])
+def test_a_plan_at_the_instant_of_a_write_is_removed(tmp_path: Path, action: Action) -> None:
+    """Its planner stood still for longer than its lock lasted, and went on when the write had the instant."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    report = table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    TimelineWriter(table.storage).create_requested(report.instant, action, b"a plan")
+    Table(table.path).recover()
+    assert not list(tmp_path.glob(f"t/.hoodie/timeline/{report.instant}.{action.value}.requested"))
+    table.check()
+    check_all(table.storage)
+
+
 class _Meanwhile(WithoutGuards):
     """Somebody else announces a write at the instant that was just chosen, of another action."""
 
