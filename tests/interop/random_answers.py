@@ -153,7 +153,8 @@ class Answers:
         """What Apache Hudi reads."""
         altered = ON_READ in self.kind.shared
         given = {**({ON_READ: "true"} if altered else {}), **(options or {})}
-        return self.hudi.read(self.path, metadata=metadata, options=given, vectorized=not altered, **asked).table
+        nested = {"st", "ar2"} & {base(name) for name in self.kind.data}
+        return self.hudi.read(self.path, metadata=metadata, options=given, vectorized=not (altered and nested), **asked).table
 
     def hudi_finds(self, where: str) -> bool:
         """Whether the other side finds the rows of a predicate.

@@ -124,6 +124,10 @@ class RandomTurns:
         if isinstance(side, Ours) and not self.said[1:]:
             side.create(self.schema)
         index = self.random.choice(self.kind.indexes)
+        if index == "RECORD_INDEX" and self.kind.version == "6" and self.answers.was_restored:
+            index = (
+                "GLOBAL_SIMPLE"  # a restore by 1.0.2 takes keys of kept rows out of the index, and it writes those twice then
+            )
         if step in OF_PLANS:
             self._plan(step, side)
             return
