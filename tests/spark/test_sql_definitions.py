@@ -65,6 +65,7 @@ REFUSED = {
     "vacuum plain": NO_TABLE,
     "restore table defined": "Write RESTORE TABLE t TO VERSION AS OF instant",
     "restore table plain to version as of 5": NO_TABLE,
+    "describe extended defined partition (day = 'd1')": "SHOW PARTITIONS lists those",
     "describe history defined limit x": r"Write DESCRIBE HISTORY t \[LIMIT n\]",
     "describe history defined_temporary": NO_TABLE,
     "describe detail plain": NO_TABLE,

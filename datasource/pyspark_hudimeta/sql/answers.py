@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import Ask, TableQuestion
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.plain.registration import MARKED_TYPE
@@ -57,8 +59,19 @@ def listed_tables(session: SqlSession, text: str) -> DataFrame | None:
 
 
 def described(session: SqlSession, text: str) -> DataFrame:
-    """What DESCRIBE of anything but a table of ours says, such as a view of one: strings are called so, marked ones too."""
-    frame = session.plain(text, session.parameters, **session.frames)
+    """What DESCRIBE of anything but a table of ours says, such as a view of one: strings are called so, marked ones too.
+
+    Raises:
+        UnsupportedFeature: A partition of a table of ours, of which Spark says that there are none.
+        AnalysisException, of Spark: What else is wrong.
+    """
+    try:
+        frame = session.plain(text, session.parameters, **session.frames)
+    except AnalysisException as error:
+        if "PARTITION_MANAGEMENT_IS_UNSUPPORTED" not in str(error):
+            raise
+        hint = "SHOW PARTITIONS lists those of a hudimeta table, hudi_filesystem_view their files."
+        raise UnsupportedFeature("DESCRIBE … PARTITION of a table whose partitions the catalog does not keep", hint) from error
     kind = "data_type"
     rows = [row.asDict() for row in frame.collect()] if kind in frame.columns else []
     if not any(MARKED_TYPE.search(row[kind] or "") for row in rows):

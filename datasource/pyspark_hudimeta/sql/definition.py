@@ -255,7 +255,11 @@ class _New:
             ordered = self.rows.select(*[self.rows[quoted(name)] for name in self.columns.names])
             HudiTable(session.spark, self.location, self.options).bulk_insert(ordered)
         _register(session, self.statement, entered, self.location)
-        comment_columns(session.plain, entered, self.columns)
+        try:
+            comment_columns(session.plain, entered, self.columns)
+        except BaseException:
+            session.plain(f"DROP TABLE {entered.sql}")
+            raise
 
 
 def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None) -> tuple[StructType, dict[str, str]]:
