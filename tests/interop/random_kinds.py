@@ -80,7 +80,8 @@ def _widened(chance: random.Random, kind: Kind) -> Kind:
 def latest_kind(chance: random.Random, kind: Kind) -> Kind:
     """More choices of histories from seed 900 on."""
     shared, data = dict(kind.shared), kind.data
-    if chance.random() < 0.75:
+    # Numbers that name partitions by time 1.0.2 shows as text, which it cannot read row by row.
+    if chance.random() < 0.75 and "ms" not in kind.place_columns:
         shared[ON_READ] = "true"
         # How 1.2.0 spells its type in the history of columns it cannot read, and then takes the history for none.
         data = tuple(name for name in data if name != "ntz")
