@@ -110,7 +110,13 @@ def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:
     except SchemaError:  # no write of that time carries a schema
         history = snapshot.history
         return latest if history is None else _shown(snapshot.properties, history.latest.arrow, None)
-    return _shown(snapshot.properties, then.data, then.avro)
+    return _shown(snapshot.properties, _partitions_of_today(then.data, latest, snapshot.properties), then.avro)
+
+
+def _partitions_of_today(then: pa.Schema, latest: TableSchema, properties: TableProperties) -> pa.Schema:
+    """Partition columns have today's types at all moments, as in Apache Hudi: an UPDATE of its own may turn one into text."""
+    today = {name: latest.stored.field(name).type for name in properties.partition_fields if name in latest.stored.names}
+    return pa.schema([f.with_type(today.get(f.name, f.type)) for f in then], then.metadata)
 
 
 def _commits(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
