@@ -54,11 +54,7 @@ def until_no_conflict(
                         raise
                     session.reload()
                     report = write(session, *arguments, **named)
-            except (
-                CommitConflict,
-                LockLost,
-                NotFound,
-            ) as error:  # a file that was planned with may have been cleaned meanwhile
+            except (CommitConflict, LockLost, NotFound) as error:  # not found: cleaned after the write was planned with it
                 if session.attempt == most:
                     raise _conflict_of(error, session) from error
                 machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))

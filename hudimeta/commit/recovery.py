@@ -64,7 +64,8 @@ class Recovery:
         with self._lock.held():
             timeline = self._load()
             undone = [*self._finish_restores(timeline)]
-            timeline = self._load() if undone or self._remove_plans_without_instant(timeline) else timeline
+            timeline = self._load() if undone else timeline
+            timeline = self._load() if self._remove_plans_without_instant(timeline) else timeline
             undone += discard_dead(self._storage, timeline)
             timeline = self._load() if undone else timeline
             while dead := self._dead(timeline):

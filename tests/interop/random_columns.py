@@ -94,7 +94,10 @@ def column_change(chance: random.Random, schema: pa.Schema, now: int, on_read: b
         return ColumnChange(f"ALTER TABLE {{table}} ALTER COLUMN {name} COMMENT 'it is {now}'", schema)
     if what == "drop":
         rest = pa.schema([column for column in schema if column.name != name])
-        without = lambda row: {key: value for key, value in row.items() if key != name}  # noqa: E731
+
+        def without(row: Row) -> Row:
+            return {key: value for key, value in row.items() if key != name}
+
         return ColumnChange(f"ALTER TABLE {{table}} DROP COLUMN {name}", rest, without, {"drop": name})
     return _renamed(schema, name, f"{base(name)}__{now}")
 
@@ -112,7 +115,10 @@ def _wider(schema: pa.Schema, name: str) -> list[pa.DataType]:
 def _added(chance: random.Random, schema: pa.Schema, name: str, on_read: bool) -> ColumnChange:
     new = schema.append(pa.field(name, pa.int64()))
     statement, ours = f"ALTER TABLE {{table}} ADD COLUMNS ({name} bigint", {"add": {name: pa.int64()}}
-    filled = lambda row: {**row, name: None}  # noqa: E731
+
+    def filled(row: Row) -> Row:
+        return {**row, name: None}
+
     if not on_read or chance.random() < 0.5:
         return ColumnChange(f"{statement})", new, filled, ours)
     after = chance.choice(schema.names)
@@ -132,7 +138,10 @@ def _moved(schema: pa.Schema, name: str, after: str) -> ColumnChange:
 
 def _renamed(schema: pa.Schema, name: str, new: str) -> ColumnChange:
     columns = pa.schema([column.with_name(new) if column.name == name else column for column in schema])
-    row = lambda row: {new if key == name else key: value for key, value in row.items()}  # noqa: E731
+
+    def row(row: Row) -> Row:
+        return {new if key == name else key: value for key, value in row.items()}
+
     return ColumnChange(f"ALTER TABLE {{table}} RENAME COLUMN {name} TO {new}", columns, row, {"rename": {name: new}})
 
 
@@ -171,6 +180,7 @@ def _inside(chance: random.Random, schema: pa.Schema, name: str, now: int) -> Co
     path = f"{name}.element" if listed else name
     what, old = chance.choice(("add", "rename", "drop") if len(fields) > 1 else ("add", "rename")), chance.choice(fields)
     names = {one.name: one.name for one in fields}
+    ours: dict[str, Any]
     if what == "add":
         new = f"z{now}"
         fields.append(pa.field(new, pa.int64()))
@@ -180,11 +190,11 @@ def _inside(chance: random.Random, schema: pa.Schema, name: str, now: int) -> Co
         new = f"{base(old.name)}__{now}"
         fields = [one.with_name(new) if one is old else one for one in fields]
         names = {new if one == old.name else one: one for one in names}
-        statement, ours = f"RENAME COLUMN {path}.{old.name} TO {new}", {"rename": {f"{path}.{old.name}": new}}  # type: ignore[dict-item]
+        statement, ours = f"RENAME COLUMN {path}.{old.name} TO {new}", {"rename": {f"{path}.{old.name}": new}}
     else:
         fields = [one for one in fields if one is not old]
         del names[old.name]
-        statement, ours = f"DROP COLUMN {path}.{old.name}", {"drop": f"{path}.{old.name}"}  # type: ignore[dict-item]
+        statement, ours = f"DROP COLUMN {path}.{old.name}", {"drop": f"{path}.{old.name}"}
 
     def struct_now(value: Any) -> Any:
         return None if value is None else {key: value.get(former) for key, former in names.items()}
