@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.api import plain_write
+from hudimeta.api.plain_write import PlainWrite
 from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
@@ -29,8 +32,9 @@ from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.table_writer import write_rows
-from tests.concurrency.side_by_side import Interrupted, Paused, interruptible
+from tests.concurrency.side_by_side import Interrupted, Paused, finish, interruptible
 from tests.write.doors import parts_of
+from tests.write.routed.test_attempts import Unruly
 
 INDEXES: dict[str, dict[str, str]] = {
     "simple": {"hoodie.index.type": "SIMPLE"},
@@ -79,6 +83,18 @@ def files_of(table: ModelledTable, partition: str) -> set[str]:
     return {name for name in os.listdir(f"{table.path}/{partition}") if "parquet" in name and not name.endswith(".crc")}
 
 
+def on_storage(table: ModelledTable, instant: str) -> set[str]:
+    """Files of rows that bear an instant."""
+    names = (name for partition in ("p0", "p1") for name in os.listdir(f"{table.path}/{partition}"))
+    return {name for name in names if instant in name and not name.endswith(".crc")}
+
+
+def stated(table: ModelledTable, instant: str) -> set[str]:
+    """Those of them that readers read."""
+    slices = Table(table.path).file_slices().to_pylist()
+    return {name for one in slices for name in (one["base_file"], *one["log_files"]) if name and instant in name}
+
+
 @pytest.mark.rotation(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("index", ["simple", "bloom", "global bloom", "records"])
@@ -106,8 +122,7 @@ def test_a_small_file_that_two_fill_leaves_no_file_behind(tmp_path: Path) -> Non
     report = two.finish()
     assert (report.inserted, report.file_groups_added, report.files_written) == (2, 1, 2)
     assert any("1 of them written again" in note for note in report.notes)
-    stated = {row["base_file"] for row in Table(table.path).file_slices().to_pylist()}
-    assert {name for name in files_of(table, "p0") if report.instant in name} <= stated
+    assert on_storage(table, report.instant) == stated(table, report.instant)
     assert len(files_of(table, "p0")) == 3, "the first file, the other writer's over it, and ours"
     table.model.write(Operation.UPSERT, mine)
     table.model.write(Operation.UPSERT, theirs)
@@ -233,6 +248,44 @@ def test_what_tasks_wrote_stands_or_is_tried_again_as_a_whole(tmp_path: Path) ->
     report = five[0].finish()
     assert report.attempts == 2
     assert any("the whole write was tried again" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_second_attempt_wrote_is_written_again_once(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both attempts and the pieces written again bear one instant: their files must neither meet nor stay side by side."""
+    table = table_of(tmp_path, kind)
+    shared, grown, mine = simple_rows([2], 2), simple_rows([21, 23], 3), simple_rows([2, 4, 1, 3, 30], 4)
+    one, two = begun(table, shared), begun(table, grown)
+    write = PlainWrite.begin(table.path, table.options.given, mine.schema, overwrite=False)
+    lost, counted = (write.write(mine.to_batches(), 0, attempt) for attempt in (7, 8))
+    others = iter((one, two))
+    engine = Interrupted(lambda: next(others).finish(), times=2)
+    monkeypatch.setattr(plain_write, "WriteSession", partial(WriteSession, engine=engine))
+    report = write.commit([counted])
+    assert lost != counted
+    assert (report.instant, report.attempts) == (write.open_write.instant, 2)
+    assert any("1 of them written again" in note for note in report.notes)
+    for rows in (shared, grown, mine):
+        table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    check_all(table.storage)
+    assert on_storage(table, report.instant) == stated(table, report.instant)
+
+
+def test_logs_of_attempts_at_tasks_are_told_apart_when_the_write_is_tried_again(tmp_path: Path) -> None:
+    """Of each task two or three attempts end, one of which counts; then others changed the same file groups."""
+    table = table_of(tmp_path, "MERGE_ON_READ", **INDEXES["buckets"])
+    theirs, mine = simple_rows([2, 3], 2), simple_rows([*range(6), 40, 41], 3)
+    others = Interrupted(lambda: table.write(Operation.UPSERT, theirs))
+    session = WriteSession(table.storage, table.options, engine=others)
+    executors = interruptible(session, Unruly(parts_of(mine), 1))
+    report = write_routed(session, GivenRows(Operation.UPSERT, mine.schema), executors)
+    table.model.write(Operation.UPSERT, mine)
+    assert report.attempts == 2
+    finish(table)
+    logs = stated(table, report.instant)
+    assert len(logs) == len({name.rpartition(".log.")[0] for name in logs}) > 1
+    assert on_storage(table, report.instant) == logs
 
 
 def test_an_overwrite_takes_no_row_away_that_came_meanwhile(tmp_path: Path) -> None:
