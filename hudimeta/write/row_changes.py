@@ -23,7 +23,7 @@ from hudimeta.predicate import Where
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
 from hudimeta.schema import conform
-from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
+from hudimeta.slices.merge_rules import DELETED_COLUMN, KEY_COLUMN, OPERATION_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.types import Operation, TableType
 from hudimeta.write.batch import KeyedBatch
@@ -168,12 +168,14 @@ def partial_columns(session: WriteSession, table: TableFiles, changed: Iterable[
     """What log files need store of rows that only some columns change of; None for everything.
 
     Readers fill the rest from the version before, where they can. Indexes of values want whole rows, and a merger of the user's
-    own too.
+    own too. Where a column may say of a row that it deletes, Apache Hudi's readers look for it in what was logged at its place
+    among all columns, and take what lies there for it.
     """
-    rules = session.rules
-    facts = table.file_format(table.snapshot.file_schema).facts
+    rules, schema = session.rules, table.snapshot.file_schema
+    facts = table.file_format(schema).facts
     needs_all = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None
     needs_all = needs_all or not session.properties.fills_partial_rows
+    needs_all = needs_all or bool({DELETED_COLUMN, OPERATION_COLUMN, rules.delete_field} & set(schema.names))
     logs = session.properties.type is TableType.MERGE_ON_READ and session.properties.populate_meta
     if needs_all or facts.values or facts.expressions or not logs or not session.options.get(keys.PARTIAL_UPDATES):
         return None

@@ -83,6 +83,11 @@ class Kind:
         return self.is_global and self.shared["hoodie.simple.index.update.partition.path"] == "false"
 
     @property
+    def logs_parts(self) -> bool:
+        """Whether a change of some columns may log those alone."""
+        return self.type == "MERGE_ON_READ" and not self.marker
+
+    @property
     def has_rings(self) -> bool:
         """Whether each partition has its own buckets, by consistent hashing."""
         return "hoodie.index.bucket.engine" in self.shared

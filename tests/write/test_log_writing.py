@@ -124,3 +124,24 @@ def test_updates_log_whole_rows_where_hudi_could_not_fill_them(tmp_path: Path, o
     assert [decode_data_block(block).column_names for block in blocks] == [[*META_COLUMNS, *rows.column_names]]
     assert all(HeaderKey.IS_PARTIAL not in block.header for block in blocks)
     assert contents(table) == [(f"k{n:04d}", 1, 1.5 if n < 3 else 1.0) for n in range(6)]
+
+
+@pytest.mark.parametrize("marker", ["_hoodie_is_deleted", "gone"])
+def test_updates_log_whole_rows_where_a_column_marks_deletes(tmp_path: Path, marker: str) -> None:
+    """Apache Hudi's readers would take another value of the block for the mark, and lose the row."""
+    kind = pa.bool_() if marker == "_hoodie_is_deleted" else pa.string()
+    rows = simple_rows(range(6), 1).append_column(marker, pa.nulls(6, kind))
+    own = (
+        {} if marker == "_hoodie_is_deleted" else {"hoodie.payload.delete.field": marker, "hoodie.payload.delete.marker": "yes"}
+    )
+    options = {**PARTIAL, **own, "hoodie.write.table.version": "8"}
+    table = Table.create(tmp_path / "t", rows.schema, key="id", ordering="ts", type="MERGE_ON_READ", options=options)
+    table.insert(rows)
+    table.update({"x": "x + 0.5"}, where="id < 'k0003'")
+    source = pa.table({"id": ["k0005"]})
+    table.merge(source, "id").when_matched_update({"ts": "ts + 1"}).execute()
+    blocks = [block for blocks in logs_of(tmp_path / "t").values() for block in blocks]
+    assert [decode_data_block(block).column_names for block in blocks] == [[*META_COLUMNS, *rows.column_names]] * 2
+    assert all(HeaderKey.IS_PARTIAL not in block.header for block in blocks)
+    expected = [(f"k{n:04d}", 2 if n == 5 else 1, 1.5 if n < 3 else 1.0) for n in range(6)]
+    assert contents(table) == expected
