@@ -4,7 +4,8 @@
     KEEP_BY_CREATION_TIME   it runs from the write that made the partition, which its metafile names
 
 The days are those of `hoodie.partition.ttl.strategy.days.retain`. Apache Hudi goes by base files alone; here a log file that
-was just written keeps its partition as well, and so does a metafile that does not tell. Files stay until a clean.
+was just written keeps its partition as well, and so does a metafile that does not tell. Files stay until a clean. A partition
+of which a planned compaction or clustering takes file groups waits for that, as whoever runs it needs their files.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hudimeta.engine.machine import pool
 from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.formats.properties import decode_properties
 from hudimeta.reports import Report
+from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
@@ -45,6 +47,7 @@ class TtlPlan(Report):
         expired: The instant from which the time of each ran, by partition path; the oldest first.
         left: How many more have, beyond `hoodie.partition.ttl.strategy.max.delete.partitions`.
         unknown: How many partitions do not tell when they were made, and stay.
+        busy: How many have expired, but wait for a planned service.
     """
 
     strategy: str
@@ -52,10 +55,12 @@ class TtlPlan(Report):
     expired: Mapping[str, str]
     left: int = 0
     unknown: int = 0
+    busy: int = 0
 
     def __str__(self) -> str:
         rule = f"{self.strategy}, {self.days:,} days"
         untold = [f"  {self.unknown:,} do not tell when they were made, and stay"] if self.unknown else []
+        untold += [f"  {self.busy:,} wait until a planned service has run"] if self.busy else []
         if not self.expired:
             return "\n".join([f"no partition has expired ({rule})", *untold])
         lines = [f"{len(self.expired):,} partitions have expired ({rule})"]
@@ -104,10 +109,13 @@ def plan(session: WriteSession, snapshot: Snapshot) -> TtlPlan:
     if strategy == _BY_CREATION:
         begun = _created(session.storage, written)
     limit = parse_instant(session.times.next(snapshot.timeline.last_time), zone) - days * _MS_A_DAY
-    gone = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
+    over = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
+    busy = {group.partition_path for group in groups_in_plans(snapshot.timeline)}
+    gone = [(instant, partition) for instant, partition in over if partition not in busy]
     most = options.get(keys.TTL_MAX)
     expired = {partition: instant for instant, partition in gone[:most]}
-    return TtlPlan(strategy, days, expired, max(0, len(gone) - most), len(written) - len(begun))
+    unknown = len(written) - len(begun)
+    return TtlPlan(strategy, days, expired, max(0, len(gone) - most), unknown, len(over) - len(gone))
 
 
 def _last_written(snapshot: Snapshot, selected: Iterable[str]) -> dict[str, str]:

@@ -154,6 +154,21 @@ def test_a_write_that_revives_a_partition_meanwhile_keeps_it(tmp_path: Path) -> 
     check_all(table.storage)
 
 
+def test_a_partition_waits_for_what_is_planned_in_it(tmp_path: Path) -> None:
+    """Whoever runs the compaction needs the files, which a clean would take once the partition is gone."""
+    table = aged(tmp_path / "t", **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    with running_on(At(4)):
+        planned = Table(table.path).schedule_compaction()
+    assert planned is not None
+    report = expired(table, 9, **{DAYS: "3"}, **BY_CREATION)
+    assert list(report.plan.expired) == ["p1", "p2", "p3"]
+    assert "1 wait until a planned service has run" in str(report.plan)
+    assert partitions(table) == ["p0"]
+    with running_on(At(9.5)):
+        Table(table.path).compact()
+    assert list(expired(table, 10, **{DAYS: "3"}, **BY_CREATION).plan.expired) == ["p0"]
+
+
 def test_a_strategy_of_ones_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises((UnsupportedFeature, ConfigError), match="strategy"):
         Table(aged(tmp_path / "t").path, {"hoodie.partition.ttl.strategy.class": "org.example.Mine"})
