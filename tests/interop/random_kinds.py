@@ -10,6 +10,7 @@ import dataclasses
 import random
 from dataclasses import dataclass, field
 
+from tests.interop.random_ages import EXPIRY, INLINE, POLICIES, POLICY
 from tests.interop.random_columns import ON_READ
 from tests.interop.random_rows import COLUMNS
 from tests.interop.random_tables import CLASSES, CUSTOM, KEYGEN, PAYLOADS, VIRTUAL, Kind
@@ -97,6 +98,21 @@ def latest_kind(chance: random.Random, kind: Kind) -> Kind:
     # Apache Hudi's generator of partitions by time takes one key column.
     key = kind.key[:1] if "ms" in kind.place_columns else kind.key
     return dataclasses.replace(kind, key=key, shared=shared, data=data, aged=aged)
+
+
+def expiring_kind(chance: random.Random, kind: Kind) -> Kind:
+    """What histories from seed 1000 on choose besides: whether each write looks for partitions that have outlived their time.
+
+    Apache Hudi does so where it runs any other service after writes.
+    """
+    if not kind.aged or kind.secondary or kind.expression or chance.random() < 0.3:
+        return kind
+    shared = {**kind.shared, **EXPIRY, INLINE: "true", POLICY: chance.choice(POLICIES)}
+    if kind.type == "MERGE_ON_READ" and chance.random() < 0.5:
+        shared |= {"hoodie.compact.inline": "true"}
+    else:
+        shared = {**TIDY, **shared, "hoodie.clean.automatic": "true", "hoodie.archive.automatic": "true"}
+    return dataclasses.replace(kind, shared=shared)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WIDE_FROM, LATEST_FROM = 800, 900
+WIDE_FROM, LATEST_FROM, EXPIRING_FROM = 800, 900, 1000
 WRITES = (
     "insert",
     "upsert",
@@ -43,6 +43,8 @@ MORE_SERVICES = (*SERVICES, "log_compaction", "log_compaction", "restore")
 LATEST_WRITES = (*MORE_WRITES, *("alter",) * 6, "ttl")
 LATEST_SERVICES = (*MORE_SERVICES, "ttl", "ttl", "clustering", "cluster", "archive")
 """Of histories from seed 900 on."""
+LOOKING = {*LATEST_WRITES, "carried"} - {"index", "alter", "ttl", "savepoint", "restore"}
+"""What looks for partitions that have outlived their time, where that is asked for."""
 
 
 def choices(seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,18 +12,18 @@ import pyarrow as pa
 
 import hudimeta
 from hudimeta.errors import UndoError
-from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
+from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Operation
 from tests.interop.apache_hudi import ApacheHudi
-from tests.interop.random_ages import POLICIES, expired
+from tests.interop.random_ages import INLINE, POLICIES, POLICY, AfterWrite, expired, places_of
 from tests.interop.random_answers import Answers
 from tests.interop.random_columns import ON_READ, column_change, column_of, fitted, is_data
 from tests.interop.random_indexes import hudi_fails_beside, index_changes
-from tests.interop.random_kinds import choose_kind, latest_kind
+from tests.interop.random_kinds import choose_kind, expiring_kind, latest_kind
 from tests.interop.random_limits import KEYLESS, hudi_cannot, nobody_can
 from tests.interop.random_model import RandomModel
 from tests.interop.random_rows import Row
 from tests.interop.random_sides import OF_PLANS, Ours, Theirs
-from tests.interop.random_steps import LATEST_FROM, SERVICES, WIDE_FROM, WRITES, choices
+from tests.interop.random_steps import EXPIRING_FROM, LATEST_FROM, LOOKING, SERVICES, WIDE_FROM, WRITES, choices
 from tests.interop.random_tables import FILLING, Kind
 
 SIZES = ("500", "1073741824")
@@ -51,6 +51,7 @@ class RandomTurns:
     now: int = 0
     number: int = 0
     saved: tuple[str, dict[tuple[object, ...], Row], pa.Schema] | None = None
+    folders: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.random = random.Random(f"{self.seed} {self.release}")
@@ -59,10 +60,13 @@ class RandomTurns:
         self.latest = self.seed >= LATEST_FROM
         if self.latest:
             self.kind = latest_kind(self.random, self.kind)
+        if self.seed >= EXPIRING_FROM:
+            self.kind = expiring_kind(self.random, self.kind)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
-        self.answers = Answers(self.path, self.kind, self.hudi, random.Random(self.seed), self.alone is True, self.wide)
+        asked, alone = random.Random(self.seed), self.alone is True
+        self.answers = Answers(self.path, self.kind, self.hudi, asked, alone, self.wide, self.release)
         self.before: dict[tuple[object, ...], Row] = {}
         self.undoable = False
 
@@ -73,7 +77,7 @@ class RandomTurns:
                 self.said.append(f"{step} by {'us' if ours else 'Apache Hudi'}")
                 known = self.model.copy()
                 self._do(step, ours)
-                self.answers.was_partial |= self.wide and step in ("update", "merge some") and self.kind.type == "MERGE_ON_READ"
+                self.answers.was_partial |= self.wide and step in ("update", "merge some") and self.kind.logs_parts
                 self.undoable, self.before = step in WRITES and known != self.model.rows, known
                 self.answers.compare(self.model, self.schema)
                 if len(self.said) == 1:
@@ -119,22 +123,30 @@ class RandomTurns:
         )
 
     def _do(self, step: str, ours: bool) -> None:
+        if INLINE not in self.kind.shared or step not in LOOKING or not self.said[1:]:
+            self._act(step, ours)
+            return
+        self.folders |= places_of(self.path, self.kind)
+        after = AfterWrite.of(self.path, self.kind.shared[POLICY])
+        self._act(step, ours)
+        taken = after.checked()
+        self.said[-1] += f", which took out {sorted(taken)}" if taken else ""
+        self.model.drop(lambda row: self.folders.get(self.kind.place_of(row)) in taken)
+
+    def _act(self, step: str, ours: bool) -> None:
         self.now += 10
         side: Ours | Theirs = self.ours if ours else self.theirs
         if isinstance(side, Ours) and not self.said[1:]:
             side.create(self.schema)
         index = self.random.choice(self.kind.indexes)
         if index == "RECORD_INDEX" and self.kind.version == "6" and self.answers.was_restored:
-            index = (
-                "GLOBAL_SIMPLE"  # a restore by 1.0.2 takes keys of kept rows out of the index, and it writes those twice then
-            )
+            # A restore by 1.0.2 takes keys of kept rows out of the index, and it writes those twice then.
+            index = "GLOBAL_SIMPLE"
         if step in OF_PLANS:
             self._plan(step, side)
             return
-        if step == "version":
-            self._change_version()
-            return
         others = {
+            "version": self._change_version,
             "index": self._change_index,
             "merge some": self._merge_some,
             "carried": self._carry,
@@ -161,17 +173,14 @@ class RandomTurns:
             wider = column_of(name).wider
             self.schema = self.schema.set(self.schema.get_field_index(name), pa.field(name, wider))
         table = pa.Table.from_pylist(rows, self.schema)
-        if not rows:
+        if not (rows := table.to_pylist()):
             return
-        rows = table.to_pylist()
         operation = step if step in ("insert", "delete", "bulk_insert", "merge") or "overwrite" in step else "upsert"
         self.said[-1] += f" {len(rows)} {index}"
         side.write(operation, table, index)
-        if step == "insert_overwrite_table":
-            self.model.rows = {}
-        elif step == "insert_overwrite":
+        if "overwrite" in step:
             touched = {self.kind.place_of(row) for row in rows}
-            self.model.drop(lambda row: self.kind.place_of(row) in touched)
+            self.model.drop(lambda row: step == "insert_overwrite_table" or self.kind.place_of(row) in touched)
         if operation == "delete":
             self.model.delete(rows)
         elif operation in ("upsert", "merge"):
@@ -194,7 +203,7 @@ class RandomTurns:
         new = [self._new() for _ in range(chance.choice((3, 12)))]
         if step in ("insert", "bulk_insert"):
             return new
-        if step.startswith("insert_overwrite"):
+        if "overwrite" in step:
             return new[:4]
         # A merge of ours leaves rows in their partitions, and where winners are filled from losers it moves none.
         moves = self.kind.is_global and step != "merge" and self.kind.payload not in FILLING
@@ -220,9 +229,8 @@ class RandomTurns:
 
     def _normal(self, row: Row) -> Row:
         if self.latest:
-            row = {
-                name: fitted(value, self.schema.field(name).type) for name, value in row.items() if name in self.schema.names
-            }
+            known = {name: value for name, value in row.items() if name in self.schema.names}
+            row = {name: fitted(value, self.schema.field(name).type) for name, value in known.items()}
         normal: Row = pa.Table.from_pylist([row], self.schema).to_pylist()[0]
         return normal
 
@@ -231,9 +239,8 @@ class RandomTurns:
             return
         row = self.random.choice(self.model.all_rows())
         if step == "delete_partition":
-            place = self.kind.place_of(row)
             side.delete_partition(self._folder(row))
-            self.model.drop(lambda other: self.kind.place_of(other) == place)
+            self.model.drop(lambda other: self.kind.place_of(other) == self.kind.place_of(row))
             return
         where, holds = self.answers.predicate(self.schema, row)
         if side is self.theirs and not self.answers.hudi_finds(where):
@@ -276,7 +283,7 @@ class RandomTurns:
         self.said.append(f"run {service} by {'us' if ours else 'Apache Hudi'}")
         (self.ours if ours else self.theirs).execute(service, planned)
 
-    def _change_version(self) -> None:
+    def _change_version(self, side: Ours | Theirs, index: str) -> None:
         """6 becomes 8; 8 and 9 become each other, where Apache Hudi knows both."""
         version = "9" if self.kind.version == "8" else "8"
         self.said[-1] += f" {version}"
@@ -293,8 +300,7 @@ class RandomTurns:
         """Go on with other columns."""
         self.schema = schema
         if self.latest:
-            data = tuple(name for name in schema.names if is_data(name) and not name.startswith("c"))
-            self._become(dataclasses.replace(self.kind, data=data))
+            self._become(dataclasses.replace(self.kind, data=tuple(n for n in schema.names if is_data(n) and n[0] != "c")))
 
     def _alter(self, side: Ours | Theirs, index: str) -> None:
         change = column_change(self.random, self.schema, self.now, ON_READ in self.kind.shared)
@@ -312,14 +318,9 @@ class RandomTurns:
         if not folders and side is self.theirs:
             # Apache Hudi completes an action that it has not begun then, and fails ("replacecommit.inflight does not exist").
             return
-        places = self._places()
+        places = places_of(self.path, self.kind)
         side.expire(policy, index)
         self.model.drop(lambda row: places[self.kind.place_of(row)] in folders)
-
-    def _places(self) -> dict[tuple[object, ...], str]:
-        """The folders of partitions."""
-        rows = hudimeta.Table(self.path).scan().to_table().to_pylist()
-        return {self.kind.place_of(row): str(row["_hoodie_partition_path"]) for row in rows}
 
     def _change_index(self, side: Ours | Theirs, index: str) -> None:
         """Make or drop an index; Apache Hudi does so beside its next write, where an option says it."""
@@ -331,11 +332,11 @@ class RandomTurns:
         if hudi_fails_beside(change, self.release):
             self.said[-1] += ": not done"
             return
-        if isinstance(side, Ours) or not change.by_switch:
+        by_write = isinstance(side, Theirs) and change.by_switch
+        if not by_write:
             side.change_index(change)
-            self._become(change.kind)
-        else:
-            self._become(change.kind)
+        self._become(change.kind)
+        if by_write:
             self._do("upsert" if self.kind.key else "insert", ours=False)
 
     def _merge_some(self, side: Ours | Theirs, index: str) -> None:
@@ -383,8 +384,9 @@ class RandomTurns:
             self.model.rows = {place: dict(row) for place, row in rows.items()}
             self.answers.restored(point)
         elif step == "rollback":
-            if timeline.metadata(timeline.writes[-1])["operationType"] in COPYING_OPERATIONS:
-                self.said[-1] += ", of a compaction: not done"
+            expiry = {Operation.DELETE_PARTITION.value} if INLINE in self.kind.shared else set()
+            if timeline.metadata(timeline.writes[-1])["operationType"] in COPYING_OPERATIONS | expiry:
+                self.said[-1] += ", of a service: not done"
                 return
             try:
                 side.serve("rollback", newest)
