@@ -47,7 +47,17 @@ from hudimeta.write.log_files import LogFileWriter, LogForm
 if TYPE_CHECKING:
     from hudimeta.commit.session import WriteSession
 
-__all__ = ["TableFiles"]
+__all__ = ["TableFiles", "learned_from_rows"]
+
+
+def learned_from_rows(generator: KeyGenerator, snapshot: Snapshot) -> KeyGenerator | None:
+    """A key generator with what a row of the table tells; None for a table without rows."""
+    reader = SliceRows.of(snapshot)
+    for file in rows_may_be_in([file for files in snapshot.key_files().values() for file in files]):
+        rows = reader.columns(slice_of(file), generator.record_fields)
+        if rows.num_rows:
+            return generator.learned_from(rows)
+    return None
 
 
 class TableFiles:
@@ -98,12 +108,7 @@ class TableFiles:
             return found.of_an_empty_table()  # nothing is stored that a key could differ from
         if not found.needs_row_to_learn:
             return found
-        reader = SliceRows.of(self.snapshot)
-        for file in rows_may_be_in([file for files in self.snapshot.key_files().values() for file in files]):
-            rows = reader.columns(slice_of(file), found.record_fields)
-            if rows.num_rows:
-                return found.learned_from(rows)
-        return found.of_an_empty_table()
+        return learned_from_rows(found, self.snapshot) or found.of_an_empty_table()
 
     @cached_property
     def lookup(self) -> KeyLookup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -172,13 +172,14 @@ class Theirs:
     path: Path
     kind: Kind
     hudi: ApacheHudi
+    more: Mapping[str, str] = field(default_factory=dict)
 
     def options(self, index: str) -> dict[str, str]:
         """Of writers."""
         more = {}
         if self.kind.secondary:
             more["hoodie.metadata.index.secondary.enable"] = "true"
-        return {**self.kind.options(), "hoodie.index.type": index, **more}
+        return {**self.kind.options(), "hoodie.index.type": index, **more, **self.more}
 
     def write(self, operation: str, rows: pa.Table, index: str) -> None:
         """One of Hudi's operations, or a MERGE of all columns."""

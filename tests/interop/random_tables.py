@@ -83,6 +83,11 @@ class Kind:
         return self.is_global and self.shared["hoodie.simple.index.update.partition.path"] == "false"
 
     @property
+    def spells_keys_anew(self) -> bool:
+        """Whether version 9 spells keys otherwise than the versions before it do, or may."""
+        return len(self.key) == 1 and (len(self.place) > 1 or self.shared.get(KEYGEN, "").endswith("ComplexKeyGenerator"))
+
+    @property
     def logs_parts(self) -> bool:
         """Whether a change of some columns may log those alone."""
         return self.type == "MERGE_ON_READ" and not self.marker

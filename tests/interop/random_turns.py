@@ -16,7 +16,8 @@ from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Operation
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.random_ages import INLINE, POLICIES, POLICY, AfterWrite, expired, places_of
 from tests.interop.random_answers import Answers
-from tests.interop.random_columns import ON_READ, column_change, column_of, fitted, is_data
+from tests.interop.random_columns import ON_READ, column_change, column_of, is_data
+from tests.interop.random_given import GivenRows
 from tests.interop.random_indexes import hudi_fails_beside, index_changes
 from tests.interop.random_kinds import choose_kind, expiring_kind, latest_kind
 from tests.interop.random_limits import KEYLESS, hudi_cannot, nobody_can
@@ -28,10 +29,13 @@ from tests.interop.random_tables import FILLING, Kind
 
 SIZES = ("500", "1073741824")
 """Of files: the first splits buckets of a ring, the other merges them."""
+NEWEST = {"1.0.2": "8", "1.2.0": "9"}
+"""The version to which a release upgrades tables."""
+UPGRADE = {"hoodie.write.auto.upgrade": "true"}
 
 
 @dataclass
-class RandomTurns:
+class RandomTurns(GivenRows):
     """One history, which follows from its seed.
 
     Args:
@@ -111,9 +115,12 @@ class RandomTurns:
             return True  # nobody else can write rows of some days ago
         if self.alone is not None:
             return not self.alone
+        newest = NEWEST[self.release]
+        may = self.seed >= EXPIRING_FROM and not (newest == "9" and self.kind.spells_keys_anew)
+        upgrades = step == "version" and may and self.kind.version < newest
         if self.kind.version == "6":
-            return step == "version"
-        return ours or step == "version" or hudi_cannot(self.kind, self.release, step)
+            return step == "version" and (ours or not upgrades)
+        return ours or (step == "version" and not upgrades) or hudi_cannot(self.kind, self.release, step)
 
     def _nobody_can(self, step: str) -> bool:
         return (
@@ -188,52 +195,6 @@ class RandomTurns:
         else:
             self.model.insert(rows)
 
-    def _narrow(self) -> list[str]:
-        columns = [name for name in self.kind.data if column_of(name).wider is not None]
-        return [name for name in columns if self.schema.field(name).type == column_of(name).type]
-
-    def _rows(self, step: str) -> list[Row]:
-        chance = self.random
-        stored = sorted(self.model.all_rows(), key=lambda row: row["num"])
-        some = chance.sample(stored, min(len(stored), 1 + len(stored) // 4)) if stored else []
-        if step == "delete":
-            return [dict(row, ts=chance.choice((0, row["ts"], self.now))) for row in some]
-        if step == "marked":
-            return [self.kind.mark(dict(row, ts=self.now)) for row in some]
-        new = [self._new() for _ in range(chance.choice((3, 12)))]
-        if step in ("insert", "bulk_insert"):
-            return new
-        if "overwrite" in step:
-            return new[:4]
-        # A merge of ours leaves rows in their partitions, and where winners are filled from losers it moves none.
-        moves = self.kind.is_global and step != "merge" and self.kind.payload not in FILLING
-        changed = [self._changed(row, late=step == "late", moves=moves) for row in some]
-        return changed + new[:3]
-
-    def _new(self) -> Row:
-        self.number += 1
-        return self._normal(self.kind.row(self.random, self.number, self.now, self._data()))
-
-    def _changed(self, row: Row, late: bool, moves: bool) -> Row:
-        """New values, in the same partition unless a global index finds the key elsewhere."""
-        new = self._normal(self.kind.row(self.random, row["num"], self.now, self._data()))
-        if not (moves and self.random.random() < 0.4):
-            new |= {name: row[name] for name in self.kind.place_columns}
-        if late:
-            new["ts"] = self.random.choice((row["ts"], row["ts"] - 5, row["ts"] - 1, self.now))
-        return new
-
-    def _data(self) -> dict[str, pa.DataType]:
-        names = (*self.kind.data, *(name for name in self.schema.names if name not in self.kind.data and is_data(name)))
-        return {name: self.schema.field(name).type for name in names}
-
-    def _normal(self, row: Row) -> Row:
-        if self.latest:
-            known = {name: value for name, value in row.items() if name in self.schema.names}
-            row = {name: fitted(value, self.schema.field(name).type) for name, value in known.items()}
-        normal: Row = pa.Table.from_pylist([row], self.schema).to_pylist()[0]
-        return normal
-
     def _change(self, step: str, side: Ours | Theirs, index: str) -> None:
         if not self.model.rows:
             return
@@ -284,12 +245,20 @@ class RandomTurns:
         (self.ours if ours else self.theirs).execute(service, planned)
 
     def _change_version(self, side: Ours | Theirs, index: str) -> None:
-        """6 becomes 8; 8 and 9 become each other, where Apache Hudi knows both."""
+        """6 becomes 8; 8 and 9 become each other, where Apache Hudi knows both. It upgrades tables by its next write."""
         version = "9" if self.kind.version == "8" else "8"
+        by_write = side is self.theirs
+        if by_write:
+            version = NEWEST[self.release]
         self.said[-1] += f" {version}"
-        self.ours.change_version(int(version))
+        if not by_write:
+            self.ours.change_version(int(version))
         self.saved = None
         self._become(self.kind.in_version(version))
+        if by_write:
+            self.theirs = dataclasses.replace(self.theirs, more=UPGRADE)
+            self._do("upsert" if self.kind.key else "insert", ours=False)
+            self._become(self.kind)
 
     def _become(self, kind: Kind) -> None:
         """Go on with a table that has changed."""

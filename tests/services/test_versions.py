@@ -251,6 +251,52 @@ def test_what_version_8_cannot_say_stays_at_9(tmp_path: Path) -> None:
     assert (tmp_path / "t/.hoodie/hoodie.properties").read_bytes() == before
 
 
+SPELLING = "hoodie.write.complex.keygen.new.encoding"
+
+
+def by_two_columns(path: Path, version: int, **options: str) -> Table:
+    """A table with one column of keys and the generator COMPLEX."""
+    schema = simple_rows([], 0).schema
+    chosen = {"hoodie.write.table.version": str(version), **options}
+    return Table.create(path, schema, key="id", partition_by=["part", "x"], ordering="ts", type="MERGE_ON_READ", options=chosen)
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_keys_that_are_bare_values_stay_at_8(tmp_path: Path, stated: bool) -> None:
+    """Version 9 spells them otherwise, so that an upsert would find none of them; Apache Hudi refuses it as well."""
+    by_two_columns(tmp_path / "t", 8).upsert(simple_rows(range(4), 1))
+    if not stated:
+        update(open_storage(str(tmp_path / "t")), {SPELLING: None})
+    before = (tmp_path / "t/.hoodie/hoodie.properties").read_bytes()
+    for dry_run in (True, False):
+        with pytest.raises(UnsupportedFeature, match="bare values of 'id'"):
+            Table(tmp_path / "t").upgrade(dry_run=dry_run)
+    assert (tmp_path / "t/.hoodie/hoodie.properties").read_bytes() == before
+    Table(tmp_path / "t").upsert(simple_rows(range(4), 1))
+    assert Table(tmp_path / "t").scan().count() == 4
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_keys_with_the_name_of_their_column_go_up_and_down(tmp_path: Path, begun: bool) -> None:
+    """Also those of a table that has none yet."""
+    by_two_columns(tmp_path / "t", 8, **({SPELLING: "false"} if begun else {}))
+    if begun:
+        Table(tmp_path / "t").upsert(simple_rows(range(4), 1))
+    for verb in ("upgrade", "downgrade"):
+        getattr(Table(tmp_path / "t"), verb)()
+        Table(tmp_path / "t").upsert(simple_rows(range(4), 1))
+        keys = Table(tmp_path / "t").scan(columns=["_hoodie_record_key"]).to_table()["_hoodie_record_key"].to_pylist()
+        assert sorted(keys) == [f"id:k000{n}" for n in range(4)]
+
+
+def test_a_table_without_rows_spells_its_keys_at_8_as_at_9(tmp_path: Path) -> None:
+    by_two_columns(tmp_path / "t", 9)
+    Table(tmp_path / "t").downgrade()
+    Table(tmp_path / "t").upsert(simple_rows(range(2), 1))
+    keys = Table(tmp_path / "t").scan(columns=["_hoodie_record_key"]).to_table()["_hoodie_record_key"].to_pylist()
+    assert sorted(keys) == ["id:k0000", "id:k0001"]
+
+
 PACKAGE = "org.apache.hudi.common.model."
 EVENT, COMMIT, CUSTOM = (
     "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.keys import NEW_ENCODING
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import (
     DELETE_PROPERTY,
@@ -133,6 +134,8 @@ def _from_9_to_8(properties: TableProperties, _: Mapping[str, str]) -> Changes:
     fields = properties.get(_ORDERING) or properties.get(_ONE_ORDERING)
     if fields:
         changes |= {_ORDERING: None, _ONE_ORDERING: fields}
+    if properties.keygen is KeyGeneratorType.COMPLEX and len(properties.record_keys) == 1:
+        changes[NEW_ENCODING] = "false"  # version 9 has spelled its keys as field:value
     return changes
 
 

@@ -17,8 +17,9 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
-from hudimeta.errors import TableError
+from hudimeta.errors import TableError, UnsupportedFeature
 from hudimeta.indexes.planned import PlannedIndex, record_index_definition, store_definitions
+from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, KeyGenerator
 from hudimeta.metadata import bloom_filters, column_stats, partition_stats, record_index
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
@@ -28,12 +29,14 @@ from hudimeta.services.versions.old_archive import copy_archive
 from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
 from hudimeta.services.versions.plan import Unfinished, VersionPlan, VersionReport, steps_between
 from hudimeta.services.versions.property_changes import property_changes
-from hudimeta.storage import Storage
+from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import DEFAULT_FOLDER, History, SystemClock, Timeline
 from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
 from hudimeta.types import META_COLUMNS, TableType
+from hudimeta.write.table_files import learned_from_rows
 
 __all__ = ["change_version", "plan_version"]
 
@@ -67,6 +70,8 @@ def plan_version(storage: Storage, options: Options, to: int, verb: str) -> Vers
     """
     properties = load_properties(storage)
     way = steps_between(properties.version, to, verb)
+    if FIRST_VERSION_WITH_PREFIX in way:
+        _refuse_bare_keys(storage, options)
     begun = Unfinished.find(storage)
     actions = ["finish what a call that died has begun"] if begun is not None and begun.to == properties.version else []
     now = properties
@@ -75,6 +80,26 @@ def plan_version(storage: Storage, options: Options, to: int, verb: str) -> Vers
         actions += _actions(now, version)
         now = now.with_changes(changes)
     return VersionPlan(properties.version, to, way, tuple(actions))
+
+
+def _refuse_bare_keys(storage: Storage, options: Options) -> None:
+    """Refuse to move a table whose keys would be spelled otherwise from then on, so that each row came once more.
+
+    That is one with a single column of keys and the generator COMPLEX, whose keys are bare values, as those of Apache Hudi 1.0
+    are. Where its later releases upgrade tables, they refuse all with that generator.
+    """
+    snapshot = Snapshot.open(CountingStorage(storage), options)
+    unknown = replace(KeyGenerator.from_properties(snapshot.properties), complex_single_field_prefix=None)
+    if not snapshot.properties.populate_meta or not unknown.needs_row_to_learn:
+        return
+    known = learned_from_rows(unknown, snapshot)
+    if known is not None and not known.complex_single_field_prefix:
+        field = known.record_fields[0]
+        raise UnsupportedFeature(
+            f"version {FIRST_VERSION_WITH_PREFIX} for keys that are bare values of {field!r}",
+            f"It writes them as {field}:value, so that no row would be found again. Leave the table at version 8, or write its "
+            "rows into a new table.",
+        )
 
 
 def _actions(properties: TableProperties, to: int) -> Iterator[str]:
