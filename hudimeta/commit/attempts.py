@@ -1,6 +1,8 @@
 """Trying a write again after a conflict: other writers may be first a few times before the user hears of it.
 
-So is a write whose lock was lost: nothing of it was published.
+So is a write whose lock was lost: nothing of it was published. And one that read the metadata table at a later moment than the
+timeline, when a restore or another write had changed both: it looks out of step then, and is not. Where it looks the same
+again, it is.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import machine
-from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, LockLost, NotFound
+from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, LockLost, MetadataOutOfSync, NotFound
 from hudimeta.types import Action, Operation
 
 __all__ = ["until_no_conflict", "wait_before_retry"]
@@ -42,6 +44,7 @@ def until_no_conflict(
     @wraps(write)
     def tried(session: WriteSession, /, *arguments: P.args, **named: P.kwargs) -> CommitReport:
         most = session.options.get(keys.CONFLICT_RETRIES) + 1 if attempts is None else attempts
+        lacking = ""
         for session.attempt in range(1, most + 1):
             if (repeated := _repeated_batch(session)) is not None:
                 return repeated
@@ -58,6 +61,14 @@ def until_no_conflict(
                 if session.attempt == most:
                     raise _conflict_of(error, session) from error
                 machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))
+                session.reload()
+                continue
+            except MetadataOutOfSync as error:
+                if str(error) == lacking:
+                    raise
+                if session.attempt == most:
+                    raise _conflict_of(error, session) from error
+                lacking = str(error)
                 session.reload()
                 continue
             if report.completion is None:
@@ -81,17 +92,21 @@ def _goes_first(session: WriteSession, instant: str) -> bool:
     return True
 
 
-def _conflict_of(error: CommitConflict | LockLost | NotFound, session: WriteSession) -> CommitConflict | LockLost:
+def _conflict_of(
+    error: CommitConflict | LockLost | MetadataOutOfSync | NotFound, session: WriteSession
+) -> CommitConflict | LockLost:
     """What the error says at last."""
-    if not isinstance(error, NotFound):
+    if isinstance(error, (CommitConflict, LockLost)):
         return error
-    folder, _, name = error.path.rpartition("/")
-    cure = (
-        "Nothing was published; run the write again. If it fails so again though nobody cleans, a file is lost: "
-        "t.metadata.validate() tells."
-    )
+    if isinstance(error, NotFound):
+        folder, _, name = error.path.rpartition("/")
+        winner, lost = "of a clean or a rollback (the file is gone)", "nobody cleans, a file is lost"
+    else:
+        folder, name = "", f"metadata partition {error.partition!r} lacks {error.missing}"
+        winner, lost = "of another write or a restore", "nobody else writes, the metadata table is out of step"
+    cure = f"Nothing was published; run the write again. If it fails so again though {lost}: t.metadata.validate() tells."
     operation = session.options.get(keys.OPERATION) or Operation.UPSERT.value
-    return CommitConflict(operation, [(folder, name)], "of a clean or a rollback (the file is gone)", cure)
+    return CommitConflict(operation, [(folder, name)], winner, cure)
 
 
 def wait_before_retry(options: Options, retry: int, chance: float) -> float:

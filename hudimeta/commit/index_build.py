@@ -187,6 +187,7 @@ def build_index(
     else:
         begin_run(storage, timeline, instant)
     try:
+        update(storage, {}, anew=True)  # what names the partition that goes, and is still under way, must not arrive later
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
         content.write(writer, plan.partition, instant, table.timeline.last_time)
         if plan.definition is not None:

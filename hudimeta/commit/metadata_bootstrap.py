@@ -65,6 +65,7 @@ def bootstrap_metadata(
     """
     with timed(meter_of(storage), Metric.INITIALIZE_DURATION, Metric.INITIALIZE_COUNT):
         listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
+        update(storage, {}, anew=True)  # what names the folder that goes, and is still under way, must not arrive later
         storage.delete_folder(METADATA_ROOT)
         if planned is None:
             planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)

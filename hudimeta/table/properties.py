@@ -7,13 +7,20 @@ from collections.abc import Callable, Mapping
 from datetime import tzinfo
 
 from hudimeta.engine.machine import pause
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, TableError
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage import Storage, join
 from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import DELETE_PROPERTY, MERGE_MODE_KEY, MergeSettings, merge_settings
-from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
+from hudimeta.table.properties_file import (
+    CHECKSUM_KEY,
+    DATABASE_KEY,
+    NAME_KEY,
+    PROPERTIES_PATH,
+    read_properties,
+    write_properties,
+)
 from hudimeta.table.property_texts import PropertyTexts
 from hudimeta.timeline import TIMEZONE_KEY, Clock, SystemClock, Timeline, timeline_zone
 from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
@@ -25,11 +32,12 @@ __all__ = [
     "CdcMode",
     "TableProperties",
     "load",
-    "store",
     "update",
 ]
 
 _FOLDER = ".hoodie"
+_TRIES = 5
+"""So often the file is looked at again when it was changed meanwhile: under the lock only by who does not heed it."""
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC", "LANCE")
 
@@ -304,25 +312,18 @@ def load(storage: Storage, sleep: Callable[[float], None] = pause) -> TablePrope
     Raises:
         TableNotFound, and what `read_properties` and `TableProperties.check_readable` raise.
     """
+    return _loaded(storage, sleep)[0]
 
+
+def _loaded(storage: Storage, sleep: Callable[[float], None]) -> tuple[TableProperties, bytes]:
     def judge(texts: Mapping[str, str]) -> None:
         if "hoodie.table.version" in texts:
             TableProperties(texts).check_readable()
 
-    properties = TableProperties(read_properties(storage, sleep, judge))
+    texts, data = read_properties(storage, sleep, judge)
+    properties = TableProperties(texts)
     properties.check_readable()
-    return properties
-
-
-def store(storage: Storage, properties: Mapping[str, str], clock: Clock | None = None) -> TableProperties:
-    """Replace all of a table's properties in one atomic step, with a right checksum; call it under the table lock.
-
-    Whoever means to change some of them uses `update`, which keeps what others wrote meanwhile.
-
-    Returns:
-        The properties as written.
-    """
-    return TableProperties(write_properties(storage, properties, (clock or SystemClock()).now_ms()))
+    return properties, data
 
 
 def update(
@@ -330,18 +331,34 @@ def update(
     changes: Mapping[str, str | None],
     clock: Clock | None = None,
     sleep: Callable[[float], None] = pause,
+    *,
+    anew: bool = False,
 ) -> TableProperties:
     """Change some properties and keep all others, known or not; call it under the table lock.
+
+    The file is replaced in one atomic step, with a right checksum, as long as it holds what the changes were made to.
 
     Args:
         storage: Rooted at the table.
         changes: New texts by key; None removes the key.
         clock: The present, for the comment in the file.
         sleep: See `load`.
+        anew: Write the file also where nothing changes. Whoever is about to remove what the properties do not name does so:
+            a request of one who lost the lock, which would name it, finds another file then, and changes nothing.
 
     Returns:
         The properties as written; nothing is written when nothing changes.
+
+    Raises:
+        TableError: Somebody who does not hold the lock changes the file again and again.
     """
-    current = load(storage, sleep)
-    changed = current.with_changes(changes)
-    return current if changed == current else store(storage, changed, clock)
+    for _ in range(_TRIES):
+        current, data = _loaded(storage, sleep)
+        changed = current.with_changes(changes)
+        if changed == current and not anew:
+            return current
+        written = write_properties(storage, changed, (clock or SystemClock()).now_ms(), data)
+        if written is not None:
+            return TableProperties(written)
+    why = f"{PROPERTIES_PATH} of {storage.root} was changed {_TRIES} times by somebody who does not hold the table's lock"
+    raise TableError(why, "Nothing was changed; have all writers use one lock provider, and run it again.")

@@ -7,6 +7,9 @@ table lock, and need no backup; a backup that a dead writer left is removed, sin
 
 Hudi's checksum covers two values. What we write carries a seal over all of it (`formats.seal`), which Java drops when it
 rewrites the file. Of a file without a seal, names that are nearly those of known properties are taken for damage.
+
+The file is only replaced while it holds what was read: a request that was under way when its writer lost the lock, and takes
+effect later, does not undo what others have changed since.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound
+from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound, UnsupportedFeature
 from hudimeta.formats.one_apart import one_apart
 from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties, encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties, verify_properties
@@ -94,7 +97,7 @@ class _Found:
 
 def read_properties(
     storage: Storage, sleep: Callable[[float], None], judge: Callable[[Mapping[str, str]], object] = dict
-) -> dict[str, str]:
+) -> tuple[dict[str, str], bytes]:
     """The table's properties as they stand; one request when nobody is replacing them.
 
     A file without a checksum is accepted when it stays the same through all pauses (Hudi does too).
@@ -103,6 +106,9 @@ def read_properties(
         storage: Rooted at the table.
         sleep: Waits so many seconds.
         judge: Called with what a damaged file says, to refuse it for a better reason if there is one.
+
+    Returns:
+        The properties, and the bytes of the file, damaged or not; b"" where there is only a backup.
 
     Raises:
         TableNotFound: neither the file nor a backup is there.
@@ -113,10 +119,10 @@ def read_properties(
     changed = False
     for pause in RETRY_PAUSES_S:
         if main.look is _Look.SOUND:
-            return main.values
+            return main.values, main.data
         backup = _look(storage, BACKUP_PATH)
         if backup.look is _Look.SOUND:
-            return backup.values
+            return backup.values, main.data
         if pause and main.look is backup.look is _Look.ABSENT:
             raise TableNotFound(storage.root)
         if pause:
@@ -125,7 +131,7 @@ def read_properties(
         changed = again.data != main.data
         main = again
     if main.look is _Look.SOUND or (main.look is _Look.UNPROVEN and not changed):
-        return main.values
+        return main.values, main.data
     if main.error is not None:
         judge(main.values)
         raise main.error
@@ -138,21 +144,35 @@ def what_is_wrong(storage: Storage) -> tuple[str | None, bool]:
     return None if main.look is _Look.SOUND else main.look.value, backup.look is not _Look.ABSENT
 
 
-def write_properties(storage: Storage, values: Mapping[str, str], now_ms: int) -> dict[str, str]:
+def write_properties(storage: Storage, values: Mapping[str, str], now_ms: int, replaced: bytes) -> dict[str, str] | None:
     """Replace the file; call it under the table lock.
 
     Args:
         storage: Rooted at the table.
         values: All properties; the checksum among them is computed anew.
         now_ms: The present, for the comment in the first lines.
+        replaced: What the file holds, b"" where it is not there.
 
     Returns:
-        The properties as written.
+        The properties as written; None where the file holds something else by now.
     """
     written = _with_checksum(values)
-    storage.put(PROPERTIES_PATH, properties_text(written, now_ms, "Updated at"))
+    if not _replaced(storage, properties_text(written, now_ms, "Updated at"), replaced):
+        return None
     storage.delete(BACKUP_PATH)
     return written
+
+
+def _replaced(storage: Storage, text: bytes, replaced: bytes) -> bool:
+    if replaced:
+        try:
+            return storage.put_if_unchanged(PROPERTIES_PATH, text, replaced)
+        except NotFound:  # Java removes it before it writes it anew
+            return False
+        except UnsupportedFeature:
+            pass  # the store replaces nothing on a condition: the lock alone keeps others out
+    storage.put(PROPERTIES_PATH, text)
+    return True
 
 
 def properties_text(values: Mapping[str, str], now_ms: int, verb: str = "Properties saved on") -> bytes:

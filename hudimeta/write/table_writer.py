@@ -165,6 +165,9 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot],
         if begun is not snapshot.timeline:
             snapshot = session.snapshot_at(begun)
             found = choose(snapshot)
+            if not found:  # whoever was first left nothing to be done
+                session.coordinator.abort(write)
+                return CommitReport("", None, operation.value, notes=tuple(session.notes))
         outcome = WriteResult((), replaced_by(snapshot, operation, found), frozenset(found))
         return publish(session, TableFiles(session, snapshot), write, snapshot.file_schema, outcome, timings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,10 +12,14 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitConflict
+from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.altering import alter, alteration
+from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.conftest import Changes
 from tests.concurrency.side_by_side import Interrupted
@@ -72,4 +77,41 @@ def test_a_column_is_added_beside_a_write(table: ModelledTable) -> None:
     table.model.write(Operation.UPSERT, rows)
     table.model.check(table.read())
     assert "z" in Table(table.path).schema.names
+    check_all(table.storage)
+
+
+class Overwritten(LocalStorage):
+    """A table of which another writer overwrites a partition as soon as its rows are read, so many times."""
+
+    meanwhile: Callable[[], object]
+    times = 0
+
+    def open_input(self, path: str) -> Any:
+        """See `Storage.open_input`."""
+        if path.startswith("p0/") and self.times:
+            self.times -= 1
+            self.meanwhile()
+        return super().open_input(path)
+
+
+def test_a_merge_whose_rows_another_writer_replaced_is_tried_again(tmp_path: Path) -> None:
+    """The record index tells of a later moment than the rows, and names file groups that were not there then."""
+    indexed = {**SIMPLE_OPTIONS, "hoodie.metadata.record.index.enable": "true"}
+    table = ModelledTable(str(tmp_path / "t"), indexed)
+    table.write(Operation.INSERT, simple_rows(range(10), 1))
+
+    def merge(times: int, **options: str) -> CommitReport:
+        storage = Overwritten(table.path)
+        storage.meanwhile = lambda: table.write(Operation.INSERT_OVERWRITE, simple_rows([2, 4], 3, value=100.0))
+        storage.times = times
+        session = WriteSession(storage, OPTIONS.read({**indexed, **options}))
+        made = MergeBuilder(simple_rows([2], 4, value=5.0), "id", "target", "source", lambda changes: changes(session))
+        return made.when_matched_update({"x": "target.x + source.x"}).when_not_matched_insert().execute()
+
+    assert merge(1).attempts == 2
+    assert (values(table)["k0002"], values(table)["k0004"]) == (105.0, 100.0)
+    with pytest.raises(CommitConflict, match="of another write or a restore changed meanwhile") as caught:
+        merge(1, **{"hoodie.write.num.retries.on.conflict.failures": "0"})
+    assert "run the write again" in str(caught.value)
+    assert values(table)["k0002"] == 100.0
     check_all(table.storage)

@@ -16,7 +16,8 @@ from hudimeta.services import ttl
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.types import Operation
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Operation
 from hudimeta.write.table_writer import write_rows
 
 DAY = 86_400_000
@@ -167,6 +168,26 @@ def test_a_partition_waits_for_what_is_planned_in_it(tmp_path: Path) -> None:
     with running_on(At(9.5)):
         Table(table.path).compact()
     assert list(expired(table, 10, **{DAYS: "3"}, **BY_CREATION).plan.expired) == ["p0"]
+
+
+def test_what_another_expiry_took_out_meanwhile_is_not_taken_out_again(tmp_path: Path) -> None:
+    """A writer died before: the later expiry rolls that back, and looks at the table anew."""
+    table = aged(tmp_path / "t")
+    TimelineWriter(table.storage, ".hoodie/timeline").create_requested("20240101000000000", Action.COMMIT)
+    plan, plans = ttl.plan, []
+
+    def interrupted(session: WriteSession, snapshot: Snapshot) -> ttl.TtlPlan:
+        plans.append(plan(session, snapshot))
+        if len(plans) == 1:
+            expired(table, 9, **{DAYS: "5", "hoodie.clean.failed.writes.policy": "LAZY"})
+        return plans[-1]
+
+    with mock.patch("hudimeta.services.ttl.plan", interrupted):
+        assert expired(table, 9.1, **{DAYS: "5"}).commit is None
+    assert (len(plans) > 2, partitions(table)) == (True, [])
+    removals = Table(table.path).history()["operation"].to_pylist()
+    assert removals.count("DELETE_PARTITION") == 1
+    check_all(table.storage)
 
 
 def test_a_strategy_of_ones_own_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hudimeta.errors import CorruptFileError, HudiError, TableError, TableNotFound
 from hudimeta.formats.properties import decode_properties, encode_properties, table_checksum
-from hudimeta.storage import CountingStorage, RequestLog, Storage, open_storage
+from hudimeta.storage import CountingStorage, LocalStorage, RequestLog, Storage, open_storage
 from hudimeta.table import properties as table_properties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH, RETRY_PAUSES_S
 from tests.table.minimal import MINIMAL, no_waiting
@@ -145,16 +145,44 @@ def test_an_update_that_changes_nothing_writes_nothing(storage: Storage) -> None
     assert len(log) == 1
 
 
-def test_store_replaces_all(storage: Storage) -> None:
-    put(storage, {**MINIMAL, "old": "1"})
-    table_properties.store(storage, MINIMAL, FixedClock())
-    assert dict(table_properties.load(storage, no_waiting)) == MINIMAL
+class Raced(LocalStorage):
+    """A store in which somebody replaces the properties after they were read and before they are replaced, so many times."""
+
+    times = 0
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """See `Storage.put_if_unchanged`."""
+        if self.times:
+            self.times -= 1
+            put(self, {**MINIMAL, "theirs": str(self.times)})
+        return super().put_if_unchanged(path, data, expected)
+
+
+def test_what_others_wrote_meanwhile_is_kept(storage: Storage) -> None:
+    put(storage, MINIMAL)
+    raced = Raced(storage.root)
+    raced.times = 2
+    written = table_properties.update(raced, {"ours": "1"}, FixedClock(), no_waiting)
+    assert (written["ours"], written["theirs"]) == ("1", "0")
+    assert table_properties.load(storage, no_waiting) == written
+    raced.times = 9
+    with pytest.raises(TableError, match="was changed 5 times by somebody who does not hold the table's lock"):
+        table_properties.update(raced, {"ours": "2"}, FixedClock(), no_waiting)
+    assert table_properties.load(storage, no_waiting)["theirs"] == "4"
+
+
+def test_a_request_that_arrives_late_does_not_undo_what_came_since(storage: Storage) -> None:
+    put(storage, MINIMAL)
+    late = storage.read(PROPERTIES_PATH)
+    table_properties.update(storage, {}, FixedClock(), no_waiting, anew=True)
+    assert not storage.put_if_unchanged(PROPERTIES_PATH, late + b"hoodie.table.metadata.partitions=files\n", late)
+    assert "hoodie.table.metadata.partitions" not in table_properties.load(storage, no_waiting)
 
 
 @pytest.mark.parametrize("bit", range(8))
 def test_no_bit_of_what_we_wrote_changes_unseen(bit: int, storage: Storage) -> None:
-    put(storage, {})
-    table_properties.store(storage, {**MINIMAL, "hoodie.table.recordkey.fields": "id"}, FixedClock())
+    put(storage, {**MINIMAL, "hoodie.table.recordkey.fields": "id"})
+    table_properties.update(storage, {}, FixedClock(), no_waiting, anew=True)
     text = storage.read(PROPERTIES_PATH)
     for at in range(len(text)):
         storage.put(PROPERTIES_PATH, text[:at] + bytes([text[at] ^ 1 << bit]) + text[at + 1 :])
@@ -164,16 +192,16 @@ def test_no_bit_of_what_we_wrote_changes_unseen(bit: int, storage: Storage) -> N
 
 def test_what_java_rewrites_claims_nothing(storage: Storage) -> None:
     """Java keeps the properties, not the comments."""
-    put(storage, {})
-    table_properties.store(storage, MINIMAL, FixedClock())
+    put(storage, MINIMAL)
+    table_properties.update(storage, {}, FixedClock(), no_waiting, anew=True)
     values = decode_properties(storage.read(PROPERTIES_PATH))
     storage.put(PROPERTIES_PATH, encode_properties({**values, "hoodie.database.name": ""}, ["Updated at now"]))
     assert table_properties.load(storage, no_waiting)["hoodie.table.name"] == "t"
 
 
 def test_a_sound_backup_stands_in_for_a_damaged_file(storage: Storage) -> None:
-    put(storage, {})
-    written = table_properties.store(storage, MINIMAL, FixedClock())
+    put(storage, MINIMAL)
+    written = table_properties.update(storage, {}, FixedClock(), no_waiting, anew=True)
     text = storage.read(PROPERTIES_PATH)
     storage.put(BACKUP_PATH, text)
     storage.put(PROPERTIES_PATH, text.replace(b"COPY_ON_WRITE", b"MERGE_ON_READ"))

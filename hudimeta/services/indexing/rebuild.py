@@ -187,7 +187,8 @@ def _in_place(session: WriteSession, timeline: Timeline) -> Made:
     storage, properties = session.fenced, session.properties
     schema = session.snapshot_at(timeline).file_schema
     planned = _planned(session, timeline)
-    update(storage, {"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": ""})
+    nothing = {"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": ""}
+    update(storage, nothing, anew=True)
     listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
     storage.delete_folder(METADATA_ROOT)
     begin = time.perf_counter()

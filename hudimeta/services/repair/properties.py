@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hudimeta.commit.session import WriteSession
-from hudimeta.engine.machine import now_ms
 from hudimeta.services.repair.findings import Finding, RepairReport
-from hudimeta.table.properties import load as load_properties
-from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH, what_is_wrong, write_properties
+from hudimeta.table.properties import update
+from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH, what_is_wrong
 
 __all__ = ["repair_properties"]
 
@@ -31,5 +30,5 @@ def repair_properties(session: WriteSession, *, dry_run: bool) -> RepairReport:
             why = "a writer that died left it, and Apache Hudi would bring it back"
             findings.append(Finding(BACKUP_PATH, why, "deleted"))
         if findings and not dry_run:
-            write_properties(session.fenced, dict(load_properties(session.storage)), now_ms())
+            update(session.fenced, {}, anew=True)
     return RepairReport(tuple(findings), not dry_run)

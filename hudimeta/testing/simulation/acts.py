@@ -6,37 +6,49 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import LocalEngine
-from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, ValidationFailed
-from hudimeta.read.incremental import Moment, range_of
-from hudimeta.read.request import ScanRequest
-from hudimeta.read.scan import Scan
-from hudimeta.services import archival, clean, clustering, compaction, log_compaction
+from hudimeta.errors import CommitOutcomeUnknown, HudiError, MetadataOutOfSync, NotFound, UndoError, ValidationFailed
+from hudimeta.services import archival, clean, clustering, compaction, log_compaction, savepoints, ttl
 from hudimeta.services.indexing import create_beside, create_index, drop_index
-from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.storage import CountingStorage, Storage
+from hudimeta.services.restore import restore
+from hudimeta.services.rollback import roll_back
+from hudimeta.storage import Storage
 from hudimeta.table.properties import load as load_properties
-from hudimeta.testing.builders import simple_rows
-from hudimeta.testing.model import Row
+from hudimeta.testing.builders import simple_place, simple_rows
+from hudimeta.testing.model import ModelTable, Place, Row
 from hudimeta.testing.simulation.actors import Actor
-from hudimeta.testing.simulation.consistency import PollSeen, ReadSeen, State, WriteDone, WriterOutcome, state_of
+from hudimeta.testing.simulation.events import PollSeen, ReadSeen, UndoDone, WriteDone, WriterOutcome
+from hudimeta.testing.simulation.ledger import NAME_KEY
+from hudimeta.testing.simulation.readers import polls, state_now
 from hudimeta.testing.simulation.scheduler import Died
-from hudimeta.timeline.archived import ArchivedRecords
-from hudimeta.types import Action, Operation, QueryType
+from hudimeta.types import Operation
+from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.row_changes import delete_where, update_where
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["CONDITIONS", "OF_LOGS", "Act", "ActKind", "Log", "perform", "published", "read_state", "recover"]
+__all__ = [
+    "CONDITIONS",
+    "INDEXES",
+    "OF_CHANGES",
+    "OF_INDEXES",
+    "OF_LOGS",
+    "WRITES",
+    "Act",
+    "ActKind",
+    "Log",
+    "perform",
+    "recover",
+]
 
-_NAME = "_simulated.write"
-"""Key of a commit's metadata that tells which write it is."""
-_INDEX = "bloom_filters"
-_POLLS, _BETWEEN_POLLS_S = 3, 0.05
+INDEXES = ("bloom_filters", "record_index")
 _MODE, _NON_BLOCKING = "hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL"
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_LIFE = {"hoodie.partition.ttl.strategy.days.retain": "5"}
+"""The rows from before a history are older than that; all that it writes is younger."""
 
 
 class ActKind(enum.Enum):
@@ -44,8 +56,11 @@ class ActKind(enum.Enum):
 
     WRITE = "write"
     CHANGE = "change rows"
+    MERGE = "merge rows"
+    EXPIRE = "let partitions expire"
     READ = "read"
     POLL = "poll"
+    POLL_CHANGES = "poll changes"
     COMPACT = "compact"
     MERGE_LOGS = "merge logs"
     CLEAN = "clean"
@@ -54,11 +69,21 @@ class ActKind(enum.Enum):
     BUILD_INDEX = "build an index"
     BUILD_BESIDE = "build an index beside writers"
     DROP_INDEX = "drop an index"
+    SAVE = "save a moment"
+    FORGET = "give a saved moment up"
+    RESTORE = "restore"
+    ROLL_BACK = "roll back"
     RECOVER = "recover"
 
 
+WRITES = (ActKind.WRITE, ActKind.CHANGE, ActKind.MERGE, ActKind.EXPIRE)
+"""What changes rows."""
 OF_LOGS = (ActKind.COMPACT, ActKind.MERGE_LOGS)
 """What tables without log files do not need."""
+OF_CHANGES = (ActKind.POLL_CHANGES,)
+"""What tables that capture changes can do."""
+_UNDOES = (ActKind.RESTORE, ActKind.ROLL_BACK)
+OF_INDEXES = (ActKind.BUILD_INDEX, ActKind.BUILD_BESIDE, ActKind.DROP_INDEX)
 
 
 CONDITIONS: Mapping[str, Callable[[Row], bool]] = {
@@ -81,7 +106,8 @@ class Act:
         name: Of the write.
         operation: Of the write; a change deletes or updates.
         ids: Of its rows.
-        where: Which rows a change is about, one of `CONDITIONS`.
+        where: Which rows a change or a read is about, one of `CONDITIONS`; "" for all.
+        index: Which index is built or dropped.
     """
 
     kind: ActKind
@@ -89,19 +115,43 @@ class Act:
     operation: Operation = Operation.UPSERT
     ids: tuple[int, ...] = ()
     where: str = ""
+    index: str = ""
 
-    def changed(self, row: Row) -> Row | None:
-        """What a change makes of a row of the model."""
+    @property
+    def rows(self) -> pa.Table:
+        """That it brings, all of one version."""
+        return simple_rows(self.ids, 1, self._value)
+
+    @property
+    def versioned_rows(self) -> pa.Table:
+        """That it brings, of a version that no other act has."""
+        return simple_rows(self.ids, 1 + int(self._value), self._value)
+
+    @property
+    def _value(self) -> float:
+        return float(sum(ord(letter) * 31**at for at, letter in enumerate(self.name)) % 1_000_003)
+
+    def change(self, seen: ModelTable) -> Mapping[Place, list[Row]]:
+        """What a change or a merge makes of the rows of a model."""
+        if self.kind is ActKind.MERGE:
+            return {simple_place(row): self._merged(row, seen) for row in self.rows.to_pylist()}
+        new = {place: [new for row in rows if (new := self._changed(row)) is not None] for place, rows in seen.rows.items()}
+        return {place: rows for place, rows in new.items() if rows != seen.rows[place]}
+
+    def _changed(self, row: Row) -> Row | None:
         if not CONDITIONS[self.where](row):
             return row
         return None if self.operation is Operation.DELETE else {**row, "x": row["x"] * 2 + 1}
 
+    def _merged(self, row: Row, seen: ModelTable) -> list[Row]:
+        known = seen.rows.get(simple_place(row))
+        return [row] if known is None else [{**old, "x": old["x"] + row["x"]} for old in known]
+
     def __str__(self) -> str:
         if self.kind is ActKind.CHANGE:
             return f"{'delete' if self.operation is Operation.DELETE else 'update'} where {self.where}"
-        return (
-            f"{self.operation.value.lower()} {','.join(map(str, self.ids))}" if self.kind is ActKind.WRITE else self.kind.value
-        )
+        word = self.operation.value.lower() if self.kind is ActKind.WRITE else self.kind.value
+        return f"{word} {self.where or self.index or ','.join(map(str, self.ids))}".strip()
 
 
 @dataclass
@@ -109,11 +159,12 @@ class Log:
     """What all actors saw.
 
     Attributes:
-        writes, reads, polls: See there; reads and polls that were refused are left out.
+        writes, undos, reads, polls: See there; reads and polls that were refused are left out.
         refusals: What else was refused: the act and the error.
     """
 
     writes: list[WriteDone] = field(default_factory=list)
+    undos: list[UndoDone] = field(default_factory=list)
     reads: list[ReadSeen] = field(default_factory=list)
     polls: list[PollSeen] = field(default_factory=list)
     refusals: list[tuple[str, HudiError]] = field(default_factory=list)
@@ -121,37 +172,43 @@ class Log:
 
 def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
     """Do one thing and write down what came of it. An error of the engine's own is an answer, any other one is not."""
-    if act.kind in (ActKind.WRITE, ActKind.CHANGE):
+    if act.kind in WRITES:
         _write(actor, act, options, log)
+        return
+    if act.kind in _UNDOES:
+        _undo(actor, act.kind, options, log)
         return
     try:
         if act.kind is ActKind.READ:
             begun = actor.now
-            state = read_state(actor.storage)
-            log.reads.append(ReadSeen(f"the read of {actor.name}", begun, actor.now, state))
-        elif act.kind is ActKind.POLL:
-            _poll(actor, log)
+            state = state_now(actor.storage, act.where)
+            asked = CONDITIONS.get(act.where)
+            log.reads.append(ReadSeen(f"the read of {actor.name} {act.where}".rstrip(), begun, actor.now, state, asked))
+        elif act.kind in (ActKind.POLL, ActKind.POLL_CHANGES):
+            log.polls.extend(polls(actor, f"the poll of {actor.name}", changes=act.kind is ActKind.POLL_CHANGES))
+        elif act.kind in OF_INDEXES:
+            _index(actor.storage, act, OPTIONS.read(options))
         else:
-            _serve(actor.storage, act.kind, OPTIONS.read(options))
+            _SERVICES[act.kind](WriteSession(actor.storage, OPTIONS.read(options), engine=LocalEngine(1)))
     except HudiError as error:
         log.refusals.append((f"{actor.name} {act.kind.value}", error))
 
 
 def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
     begun = actor.now
-    value = float(sum(ord(letter) * 31**at for at, letter in enumerate(act.name)) % 1_000_003)
     # Where nobody waits, readers go by the requested times of versions that are equally new: so there are none.
-    ts = 1 + int(value) if options.get(_MODE) == _NON_BLOCKING else 1
-    rows = simple_rows(act.ids, ts, value)
+    rows = act.versioned_rows if options.get(_MODE) == _NON_BLOCKING else act.rows
 
     def ended(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
-        change = act.changed if act.kind is ActKind.CHANGE else None
-        log.writes.append(WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text, change))
+        change = act.change if act.kind in (ActKind.CHANGE, ActKind.MERGE) else None
+        expires = act.kind is ActKind.EXPIRE
+        done = WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text, change, expires)
+        log.writes.append(done)
 
     try:
-        session = WriteSession(actor.storage, OPTIONS.read({**options, _NAME: act.name}), engine=LocalEngine(1))
-        report = _change(session, act) if act.kind is ActKind.CHANGE else write_rows(session, act.operation, rows)
+        session = WriteSession(actor.storage, OPTIONS.read({**options, **_LIFE, NAME_KEY: act.name}), engine=LocalEngine(1))
+        report = _written(session, act, rows)
     except Died:
         ended(WriterOutcome.UNKNOWN)
         raise
@@ -159,90 +216,78 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
         ended(WriterOutcome.UNKNOWN, None, error)
     except HudiError as error:
         ended(WriterOutcome.REFUSED, None, error)
-        if isinstance(error, NotFound):
-            raise ValidationFailed(f"{act.name} met a file that is gone: {error}") from error
+        if isinstance(error, (NotFound, MetadataOutOfSync)):
+            raise ValidationFailed(f"{act.name} met a table that others had changed: {error}") from error
     else:
-        ended(WriterOutcome.ACKNOWLEDGED, report.completion)
+        ended(WriterOutcome.ACKNOWLEDGED, None if report is None else report.completion)
 
 
-def _change(session: WriteSession, act: Act) -> CommitReport:
+def _written(session: WriteSession, act: Act, rows: pa.Table) -> CommitReport | None:
+    if act.kind is ActKind.EXPIRE:
+        return ttl.expire(session).commit
+    if act.kind is ActKind.MERGE:
+        merge = MergeBuilder(rows, "id", "target", "source", lambda changes: changes(session))
+        return merge.when_matched_update({"x": "target.x + source.x"}).when_not_matched_insert().execute()
+    if act.kind is ActKind.WRITE:
+        return write_rows(session, act.operation, rows)
     if act.operation is Operation.DELETE:
         return delete_where(session, act.where)
     return update_where(session, {"x": _DOUBLED}, act.where)
 
 
-def _serve(storage: Storage, kind: ActKind, options: Options) -> None:
-    if kind is ActKind.DROP_INDEX:
-        if _INDEX in load_properties(storage).metadata_partitions:
-            drop_index(storage, options, _INDEX)
-        return
-    session = WriteSession(storage, options, engine=LocalEngine(1))
-    if kind is ActKind.COMPACT:
-        compaction.compact(session)
-    elif kind is ActKind.MERGE_LOGS:
-        log_compaction.log_compact(session)
-    elif kind is ActKind.CLEAN:
-        clean.clean(session)
-    elif kind is ActKind.CLUSTER:
-        clustering.cluster(session)
-    elif kind is ActKind.ARCHIVE:
-        archival.archive(session)
-    elif kind is ActKind.RECOVER:
-        session.coordinator.recover()
-    elif _INDEX not in session.properties.metadata_partitions:
-        (create_index if kind is ActKind.BUILD_INDEX else create_beside)(session, kind=_INDEX)
+def _undo(actor: Actor, kind: ActKind, options: Mapping[str, str], log: Log) -> None:
+    begun = actor.now
+    name = f"the {kind.value} of {actor.name}"
+
+    def ended(outcome: WriterOutcome, instant: str | None = None, error: str = "") -> None:
+        log.undos.append(UndoDone(name, begun, actor.now, outcome, instant, error))
+
+    try:
+        session = WriteSession(actor.storage, OPTIONS.read(options), engine=LocalEngine(1))
+        timeline = session.properties.load_timeline(session.storage)
+        newest = [i.time for i in timeline.by_completion]
+        if kind is ActKind.ROLL_BACK:
+            instant = roll_back(session, newest[-1]).instant
+        else:
+            instant = restore(session, max(timeline.savepoints, default=newest[-2:][0])).instant
+    except Died:
+        ended(WriterOutcome.UNKNOWN)
+        raise
+    except HudiError as error:
+        refused = isinstance(error, UndoError)  # then nothing was changed; after any other error nobody knows
+        ended(WriterOutcome.REFUSED if refused else WriterOutcome.UNKNOWN, None, f"{type(error).__name__}: {error}")
+    else:
+        ended(WriterOutcome.ACKNOWLEDGED, instant)
+
+
+def _index(storage: Storage, act: Act, options: Options) -> None:
+    there = act.index in load_properties(storage).metadata_partitions
+    if act.kind is ActKind.DROP_INDEX:
+        if there:
+            drop_index(storage, options, act.index)
+    elif not there:
+        session = WriteSession(storage, options, engine=LocalEngine(1))
+        (create_index if act.kind is ActKind.BUILD_INDEX else create_beside)(session, kind=act.index)
+
+
+def _forget(session: WriteSession) -> None:
+    saved = savepoints.listed(session.properties.load_timeline(session.storage))
+    if saved:
+        savepoints.delete(session, saved[-1].instant)
+
+
+_SERVICES: Mapping[ActKind, Callable[[WriteSession], object]] = {
+    ActKind.COMPACT: compaction.compact,
+    ActKind.MERGE_LOGS: log_compaction.log_compact,
+    ActKind.CLEAN: clean.clean,
+    ActKind.CLUSTER: clustering.cluster,
+    ActKind.ARCHIVE: archival.archive,
+    ActKind.SAVE: savepoints.save,
+    ActKind.FORGET: _forget,
+    ActKind.RECOVER: lambda session: session.coordinator.recover(),
+}
 
 
 def recover(actor: Actor, options: Mapping[str, str]) -> None:
     """What is done when all have come to their end."""
     WriteSession(actor.storage, OPTIONS.read(options), engine=LocalEngine(1)).coordinator.recover()
-
-
-def read_state(storage: Storage) -> State:
-    """All rows of the table, read as a user reads them."""
-
-    return _rows(Moment(_opened(storage), None, 0), QueryType.SNAPSHOT)
-
-
-def _rows(moment: Moment, kind: QueryType) -> State:
-    return state_of(Scan(lambda: moment, ScanRequest(columns=("part", "id", "x"), query_type=kind)).to_table())
-
-
-def _poll(actor: Actor, log: Log) -> None:
-    """Read what changed since the last time, again and again, as a consumer of a table does."""
-    begin = _newest(_opened(actor.storage))
-    for _ in range(_POLLS):
-        actor.pause(_BETWEEN_POLLS_S)
-        snapshot = _opened(actor.storage)
-        end = _newest(snapshot)
-        found = _rows(Moment(snapshot, range_of(snapshot, begin, end), 0), QueryType.INCREMENTAL)
-        log.polls.append(PollSeen(f"the poll of {actor.name}", begin, end, found))
-        begin = end
-
-
-def _opened(storage: Storage) -> Snapshot:
-    return Snapshot.open(CountingStorage(storage), OPTIONS.read({}))
-
-
-def _newest(snapshot: Snapshot) -> str:
-    return max(i.completed_at for i in snapshot.timeline.writes)
-
-
-def published(storage: Storage) -> dict[str, str]:
-    """The completion time of each write on the timeline, active or archived, by its name.
-
-    Raises:
-        ValidationFailed: A write is there twice.
-    """
-    timeline = load_properties(storage).load_timeline(storage)
-    archived = ArchivedRecords(timeline.history, _WRITES)
-    records = {i.time: (i.completion, archived.metadata(i)) for i in archived.instants}
-    records |= {i.time: (i.completion, timeline.metadata(i)) for i in timeline.writes}
-    found: dict[str, str] = {}
-    for completion, record in records.values():
-        name = (record.get("extraMetadata") or {}).get(_NAME)
-        if name is not None:
-            if name in found:
-                raise ValidationFailed(f"{name} was published twice, at {found[name]} and {completion}")
-            found[name] = completion or ""
-    return found

@@ -5,18 +5,33 @@ from __future__ import annotations
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from hudimeta.errors import ValidationFailed
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
 from hudimeta.testing.simulation.actors import Actor, StorageCall
-from hudimeta.testing.simulation.acts import CONDITIONS, OF_LOGS, Act, ActKind, Log, perform, published, read_state, recover
-from hudimeta.testing.simulation.consistency import ReadSeen, WriterOutcome, check_serial
+from hudimeta.testing.simulation.acts import (
+    CONDITIONS,
+    INDEXES,
+    OF_CHANGES,
+    OF_INDEXES,
+    OF_LOGS,
+    WRITES,
+    Act,
+    ActKind,
+    Log,
+    perform,
+    recover,
+)
+from hudimeta.testing.simulation.consistency import Seen, check_serial
+from hudimeta.testing.simulation.events import ReadSeen, SavedSeen, WriterOutcome
 from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.isolation import as_processes
+from hudimeta.testing.simulation.ledger import Ledger
+from hudimeta.testing.simulation.readers import opened, state_at, state_now
 from hudimeta.testing.simulation.scheduler import Scheduler
-from hudimeta.testing.simulation.store import SimulatedStorage, StoreKind
+from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
 from hudimeta.testing.simulation.tables import Image, Lock, Manner, TableKind, image
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import Operation
@@ -30,8 +45,17 @@ _OUTLASTS_A_LEASE_S = 10.0
 _OUTLASTS_A_HEARTBEAT_MS = 50_000
 _BEHIND_EACH, _BEHIND_MS = 5, 2_000_000_000
 _LAST_WRITE_EACH = 4
-_CHANGES = 0.15
-"""Of all writes so many say what becomes of rows, and not which."""
+_CHANGES, _MERGES, _EXPIRIES = 0.15, 0.25, 0.27
+"""Up to which share writes say what becomes of rows and not which, then merge rows, then let partitions expire."""
+_OFTEN = {
+    ActKind.READ: 6,
+    ActKind.POLL: 6,
+    ActKind.POLL_CHANGES: 6,
+    ActKind.RESTORE: 1,
+    ActKind.ROLL_BACK: 1,
+    ActKind.FORGET: 1,
+}
+"""How often others do something; everything else twice."""
 _MERGES_EACH = 2
 _MERGED_AT_ONCE = {"hoodie.metadata.compact.max.delta.commits": "1"}
 """Of every second history: writers then merge the metadata table after each commit that no other is beside."""
@@ -97,7 +121,7 @@ class Run:
     trace: list[StorageCall] = field(default_factory=list)
     log: Log = field(default_factory=Log)
     turns: int = 0
-    witness: list[str] = field(default_factory=list)
+    witness: tuple[str, ...] = ()
     may_leave_files: bool = False
     """Somebody was taken for dead and went on: nothing keeps it from writing a file that nobody reads."""
 
@@ -133,9 +157,7 @@ def plan(seed: int) -> PlannedHistory:
             acts = tuple(_write(rng, f"{name}.{n}", fresh) for n in range(1 if count > 3 else rng.choice((1, 1, 2))))
         else:
             name = f"other{number}"
-            kinds = [k for k in ActKind if k not in (ActKind.WRITE, ActKind.CHANGE) and (k not in OF_LOGS or kind.is_mor)]
-            weights = [6 if k in (ActKind.READ, ActKind.POLL) else 2 for k in kinds]
-            acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
+            acts = tuple(_others(rng, kind, manner, 1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
     if seed % _BEHIND_EACH == 0:
         parts = [_behind(part) for part in parts]
@@ -147,14 +169,32 @@ def _behind(part: Part) -> Part:
     return replace(part, troubles=replace(part.troubles, offset_ms=part.troubles.offset_ms - _BEHIND_MS))
 
 
+def _others(rng: random.Random, kind: TableKind, manner: Manner, count: int) -> Iterator[Act]:
+    left_out = WRITES + (() if kind.is_mor else OF_LOGS) + (() if kind.captures_changes else OF_CHANGES)
+    kinds = [one for one in ActKind if one not in left_out]
+    for chosen in rng.choices(kinds, [_OFTEN.get(one, 2) for one in kinds], k=count):
+        where = rng.choice(("", *CONDITIONS)) if chosen is ActKind.READ else ""
+        yield Act(chosen, where=where, index=_index(rng, manner) if chosen in OF_INDEXES else "")
+
+
+def _index(rng: random.Random, manner: Manner) -> str:
+    """Which one is built or dropped; writers who do not block one another need the record index."""
+    return INDEXES[0] if manner is Manner.NON_BLOCKING else rng.choice(INDEXES)
+
+
 def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
     operation = rng.choices(
         (Operation.UPSERT, Operation.INSERT, Operation.DELETE, Operation.INSERT_OVERWRITE, Operation.DELETE_PARTITION),
         (12, 4, 3, 2, 1),
     )[0]
-    if rng.random() < _CHANGES:
+    drawn = rng.random()
+    if drawn < _CHANGES:
         what = rng.choice((Operation.DELETE, Operation.UPSERT, Operation.UPSERT))
         return Act(ActKind.CHANGE, name, what, where=rng.choice(list(CONDITIONS)))
+    if drawn < _MERGES:
+        return Act(ActKind.MERGE, name, Operation.UPSERT, (*rng.sample(range(10), 2), next(fresh)))
+    if drawn < _EXPIRIES:
+        return Act(ActKind.EXPIRE, name, Operation.DELETE_PARTITION)
     hot = rng.sample(range(8), rng.choice((1, 1, 2, 3)))
     ids = [next(fresh) for _ in hot] if operation is Operation.INSERT else hot
     return Act(ActKind.WRITE, name, operation, tuple(ids))
@@ -196,7 +236,7 @@ def run(history: PlannedHistory, checks: bool = True) -> Run:
             warnings.simplefilter("ignore")
             _run(history, done, checks)
     except Exception as error:
-        writes = "\n  ".join(str(one) for one in done.log.writes)
+        writes = "\n  ".join(str(one) for one in (*done.log.writes, *done.log.undos))
         raise Broken(f"{history}\nwrites:\n  {writes}\n{type(error).__name__}: {error}") from error
     return done
 
@@ -233,7 +273,7 @@ def _run(history: PlannedHistory, done: Run, checks: bool) -> None:
             raise ValidationFailed(f"nobody is at work, and yet {done.log.writes[-1]}")
     scheduler.run([actor(Part("recovery", ()), lambda me: recover(me, options))])
     if checks:
-        _check(history, begun, SimulatedStorage(files, history.place), scheduler.now, options, done)
+        _check(begun, files, SimulatedStorage(files, history.place), scheduler.now, done)
 
 
 def _check_protocol(trace: list[StorageCall]) -> None:
@@ -251,11 +291,11 @@ def _check_the_living(done: Run) -> None:
             raise ValidationFailed(f"taken for dead though it was not: {one}")
 
 
-def _check(
-    history: PlannedHistory, begun: Image, storage: SimulatedStorage, now: float, options: Mapping[str, str], done: Run
-) -> None:
+def _check(begun: Image, files: Files, storage: SimulatedStorage, now: float, done: Run) -> None:
     _check_protocol(done.trace)
     _check_the_living(done)
-    last = ReadSeen("the last read", now, now, read_state(storage))
-    done.witness = check_serial(begun.model, done.log.writes, published(storage), [*done.log.reads, last], done.log.polls)
+    log, last = done.log, ReadSeen("the last read", now, now, state_now(storage))
+    saved = [SavedSeen(time, state_at(storage, time)) for time in sorted(opened(storage).timeline.savepoints)]
+    seen = Seen(log.writes, log.undos, [*log.reads, last], log.polls, saved)
+    done.witness = check_serial(begun.moments, Ledger.of(files), seen)
     check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])

@@ -24,6 +24,9 @@ Around = Callable[[str, str, Callable[[], Any]], Any]
 """What happens around a call: its verb, its path, and the call itself."""
 
 
+_TIMELINE = ".hoodie/timeline"
+
+
 class StoreKind(enum.Enum):
     """Which kind of store is simulated."""
 
@@ -43,17 +46,22 @@ class Files:
 
     Args:
         now_ms: The clock of the store.
+
+    Attributes:
+        journal: The bytes of every file that the table's timeline ever had, by path.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.now_ms = now_ms
         self._folders: dict[str, dict[str, _File | None]] = {}
+        self.journal: dict[str, bytes] = {}
         self.guarded: set[str] = set()
 
     def copy(self, now_ms: Callable[[], int]) -> Files:
         """The same files in a store of its own."""
         files = Files(now_ms)
         files._folders = {folder: names.copy() for folder, names in self._folders.items()}
+        files.journal = self.journal.copy()
         return files
 
     def find(self, path: str) -> _File | None:
@@ -72,6 +80,8 @@ class Files:
         if names is None:
             names = self._make(folder)
         names[name] = _File(data, self.now_ms())
+        if folder == _TIMELINE:
+            self.journal[path] = data
 
     def _make(self, folder: str) -> dict[str, _File | None]:
         names = self._folders[folder] = {}

@@ -15,9 +15,10 @@ from hudimeta.testing.model import ModelTable
 from hudimeta.testing.simulation.actors import Actor
 from hudimeta.testing.simulation.faults import CALM
 from hudimeta.testing.simulation.isolation import as_processes
+from hudimeta.testing.simulation.ledger import Named
 from hudimeta.testing.simulation.scheduler import Scheduler
 from hudimeta.testing.simulation.store import Files, StoreKind
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 from hudimeta.write.creation import create_table
 from hudimeta.write.table_writer import write_rows
 
@@ -74,11 +75,18 @@ class TableKind(enum.Enum):
     COPY_INDEXED = "copy-on-write with a record index"
     MERGE = "merge-on-read"
     MERGE_INDEXED = "merge-on-read with a record index"
+    COPY_CDC = "copy-on-write that captures changes"
+    MERGE_CDC = "merge-on-read that captures changes"
 
     @property
     def is_mor(self) -> bool:
         """Whether there may be log files to compact."""
-        return self in (TableKind.MERGE, TableKind.MERGE_INDEXED)
+        return self in (TableKind.MERGE, TableKind.MERGE_INDEXED, TableKind.MERGE_CDC)
+
+    @property
+    def captures_changes(self) -> bool:
+        """Whether there are changes to read."""
+        return self in (TableKind.COPY_CDC, TableKind.MERGE_CDC)
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -98,15 +106,16 @@ class TableKind(enum.Enum):
             "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
             "hoodie.keep.min.commits": "2",
             "hoodie.keep.max.commits": "3",
+            **({"hoodie.table.cdc.enabled": "true"} if self.captures_changes else {}),
         }
 
 
 @dataclass(frozen=True)
 class Image:
-    """A table before a history: its files, what it holds, and the options of its writers."""
+    """A table before a history: its files, what it held after each write, and the options of its writers."""
 
     files: Files
-    model: ModelTable
+    moments: Mapping[Named, ModelTable]
     options: Mapping[str, str]
 
 
@@ -117,6 +126,8 @@ def image(kind: TableKind) -> Image:
     scheduler.now -= 1_000_000
     files = Files(scheduler.now_ms)
     model = ModelTable(simple_place, "ts")
+    written = Action.DELTA_COMMIT if kind.is_mor else Action.COMMIT
+    moments: dict[Named, ModelTable] = {}
     steps = [
         (Operation.INSERT, simple_rows(range(6), 1)),
         (Operation.UPSERT, simple_rows([0, 1, 2], 1, 2.0)),
@@ -128,9 +139,10 @@ def image(kind: TableKind) -> Image:
         options = OPTIONS.read(kind.options)
         create_table(me.storage, steps[0][1].schema, options)
         for operation, rows in steps:
-            write_rows(WriteSession(me.storage, options, engine=LocalEngine(1)), operation, rows)
+            report = write_rows(WriteSession(me.storage, options, engine=LocalEngine(1)), operation, rows)
             model.write(operation, rows)
+            moments[report.instant, written] = model.copy()
 
     with as_processes():
         scheduler.run([Actor("maker", kind.name, scheduler, files, StoreKind.OBJECT_STORE, CALM, [], make)])
-    return Image(files, model, kind.options)
+    return Image(files, moments, kind.options)

@@ -1,0 +1,123 @@
+"""What the timeline of a history ever held: writes by their names, also those that were archived, and what was undone since.
+
+The store keeps the bytes of every file of a timeline, deleted or not; the names of writes stand in their commits' metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hudimeta.errors import ValidationFailed
+from hudimeta.table.properties import load as load_properties
+from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
+from hudimeta.timeline.archived import ArchivedRecords
+from hudimeta.timeline.content import decode_instant
+from hudimeta.timeline.naming import InstantFile, parse_instant_name
+from hudimeta.types import Action, State
+
+__all__ = ["NAME_KEY", "Ledger", "Named", "Published", "Undone"]
+
+NAME_KEY = "_simulated.write"
+"""Key of a commit's metadata that tells which write it is."""
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_TAKEN_BACK = {Action.RESTORE: "restoreInstantInfo", Action.ROLLBACK: "instantsRollback"}
+"""The field of each record that names what was taken back."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A write that was completed.
+
+    Attributes:
+        name: Of the write.
+        instant: Requested time.
+        action: As its completed file is named.
+        completion: Completion time.
+        partitions: In which it replaced file groups.
+    """
+
+    name: str
+    instant: str
+    action: Action
+    completion: str
+    partitions: tuple[str, ...] = ()
+
+
+Named = tuple[str, Action]
+"""An instant: its requested time, and the action as its completed file is named."""
+
+
+@dataclass(frozen=True)
+class Undone:
+    """A restore or a rollback: its requested time, and what it took back of what had been completed."""
+
+    time: str
+    instants: frozenset[Named]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """See the module.
+
+    Attributes:
+        writes: All that were ever completed, by name.
+        undone: Restores and rollbacks that took back what was completed, in their order.
+    """
+
+    writes: Mapping[str, Published]
+    undone: tuple[Undone, ...] = ()
+
+    @classmethod
+    def of(cls, files: Files) -> Ledger:
+        """Read a store.
+
+        Raises:
+            ValidationFailed: A write is there twice, or is gone though nobody undid it.
+        """
+        parsed = ((path, parse_instant_name(path.rpartition("/")[2])) for path in files.journal)
+        done = {path: file for path, file in parsed if file is not None and file.state is State.COMPLETED}
+        writes, there = _writes(files, done), _there(files)
+        undone = _undone(files, done, frozenset(there))
+        for one in writes.values():
+            named = one.instant, one.action
+            gone = any(named in undo.instants for undo in undone)
+            if gone == (there.get(named) == one.completion):
+                raise ValidationFailed(f"{one} is {'there though it was undone' if gone else 'gone, and nobody undid it'}")
+        return cls(writes, undone)
+
+
+def _writes(files: Files, done: Mapping[str, InstantFile]) -> dict[str, Published]:
+    found: dict[str, Published] = {}
+    for path, file in done.items():
+        if file.action not in _WRITES:
+            continue
+        record = decode_instant(files.journal[path], path, True)
+        name = (record.get("extraMetadata") or {}).get(NAME_KEY)
+        if name is None:
+            continue
+        if name in found:
+            raise ValidationFailed(f"{name} was published twice, at {found[name].completion} and {file.completion}")
+        replaced = tuple(sorted(record.get("partitionToReplaceFileIds") or {}))
+        found[name] = Published(name, file.time, file.action, file.completion or "", replaced)
+    return found
+
+
+def _there(files: Files) -> dict[Named, str]:
+    """The completion time of each write on the timeline, active or archived."""
+    storage = SimulatedStorage(files, StoreKind.DISK)
+    timeline = load_properties(storage).load_timeline(storage)
+    archived = ArchivedRecords(timeline.history, _WRITES).instants
+    return {(i.time, i.action.completed_as): i.completed_at for i in (*archived, *timeline.writes)}
+
+
+def _undone(files: Files, done: Mapping[str, InstantFile], there: frozenset[Named]) -> tuple[Undone, ...]:
+    found: dict[str, set[Named]] = {}
+    for path, file in done.items():
+        if file.action in _TAKEN_BACK:
+            infos = decode_instant(files.journal[path], path, False)[_TAKEN_BACK[file.action]] or ()
+            named = ((info["commitTime"], Action(info["action"]).completed_as) for info in infos)
+            found.setdefault(file.time, set()).update(named)
+    were = {(file.time, file.action) for file in done.values()}
+    gone = {time: frozenset(instants & were - there) for time, instants in found.items()}
+    return tuple(Undone(time, gone[time]) for time in sorted(gone) if gone[time])
