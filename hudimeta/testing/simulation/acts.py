@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -131,10 +132,10 @@ class Act:
     def _value(self) -> float:
         return float(sum(ord(letter) * 31**at for at, letter in enumerate(self.name)) % 1_000_003)
 
-    def change(self, seen: ModelTable) -> Mapping[Place, list[Row]]:
-        """What a change or a merge makes of the rows of a model."""
+    def change(self, rows: pa.Table, seen: ModelTable) -> Mapping[Place, list[Row]]:
+        """What a change, or a merge of some rows, makes of the rows of a model."""
         if self.kind is ActKind.MERGE:
-            return {simple_place(row): self._merged(row, seen) for row in self.rows.to_pylist()}
+            return {simple_place(row): _merged(row, seen) for row in rows.to_pylist()}
         new = {place: [new for row in rows if (new := self._changed(row)) is not None] for place, rows in seen.rows.items()}
         return {place: rows for place, rows in new.items() if rows != seen.rows[place]}
 
@@ -143,15 +144,16 @@ class Act:
             return row
         return None if self.operation is Operation.DELETE else {**row, "x": row["x"] * 2 + 1}
 
-    def _merged(self, row: Row, seen: ModelTable) -> list[Row]:
-        known = seen.rows.get(simple_place(row))
-        return [row] if known is None else [{**old, "x": old["x"] + row["x"]} for old in known]
-
     def __str__(self) -> str:
         if self.kind is ActKind.CHANGE:
             return f"{'delete' if self.operation is Operation.DELETE else 'update'} where {self.where}"
         word = self.operation.value.lower() if self.kind is ActKind.WRITE else self.kind.value
         return f"{word} {self.where or self.index or ','.join(map(str, self.ids))}".strip()
+
+
+def _merged(row: Row, seen: ModelTable) -> list[Row]:
+    known = seen.rows.get(simple_place(row))
+    return [row] if known is None else [{**old, "x": old["x"] + row["x"]} for old in known]
 
 
 @dataclass
@@ -201,7 +203,7 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
 
     def ended(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
-        change = act.change if act.kind in (ActKind.CHANGE, ActKind.MERGE) else None
+        change = partial(act.change, rows) if act.kind in (ActKind.CHANGE, ActKind.MERGE) else None
         expires = act.kind is ActKind.EXPIRE
         done = WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text, change, expires)
         log.writes.append(done)

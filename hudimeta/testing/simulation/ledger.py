@@ -118,6 +118,9 @@ def _undone(files: Files, done: Mapping[str, InstantFile], there: frozenset[Name
             infos = decode_instant(files.journal[path], path, False)[_TAKEN_BACK[file.action]] or ()
             named = ((info["commitTime"], Action(info["action"]).completed_as) for info in infos)
             found.setdefault(file.time, set()).update(named)
-    were = {(file.time, file.action) for file in done.values()}
-    gone = {time: frozenset(instants & were - there) for time, instants in found.items()}
-    return tuple(Undone(time, gone[time]) for time in sorted(gone) if gone[time])
+    left = {(file.time, file.action) for file in done.values()} - there
+    undone = []
+    for time in sorted(found):  # the first: another write, which never completed, may have borne the instant as well
+        undone.append(Undone(time, frozenset(found[time] & left)))
+        left -= found[time]
+    return tuple(one for one in undone if one.instants)
