@@ -16,7 +16,8 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
-from hudimeta.types import Action, FileGroupId, Operation, State
+from hudimeta.timeline.rollback_record import taken_back
+from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 
 __all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "check_still_ours", "commit_record", "requested_content"]
 
@@ -139,8 +140,15 @@ def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
     rollbacks = [i for i in timeline.pending if i.action is Action.ROLLBACK and i.time > write.instant]
     if any((timeline.plan(i).get("instantToRollback") or {}).get("commitTime") == write.instant for i in rollbacks):
         others.append("rollback of another write there")
+    # Or there was one that is undone: what names its instant later would mean ours, and readers of its record leave ours out.
+    undone = [i for i in timeline.completed if i.action in (Action.ROLLBACK, Action.RESTORE) and i.time > write.instant]
+    others += [f"{i.action.value} of another write there" for i in undone if _names(timeline, i, write)]
     if others:
         raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
+
+
+def _names(timeline: Timeline, undone: Instant, write: OpenWrite) -> bool:
+    return (write.instant, write.action.completed_as) in taken_back(timeline.metadata(undone))
 
 
 def requested_content(action: Action) -> bytes:

@@ -10,7 +10,14 @@ from hudimeta.formats.avro.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
 from hudimeta.storage import join
 from hudimeta.types import Action
 
-__all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan", "is_own_rollback", "rollback_record"]
+__all__ = [
+    "FilesByPartition",
+    "encode_rollback_metadata",
+    "encode_rollback_plan",
+    "is_own_rollback",
+    "rollback_record",
+    "taken_back",
+]
 
 FilesByPartition = Mapping[str, Sequence[str]]
 """Partition path -> file names."""
@@ -67,6 +74,12 @@ def rollback_record(
         "version": 1,
         "instantsRollback": [{"commitTime": instant, "action": action.value}],
     }
+
+
+def taken_back(record: Mapping[str, Any]) -> frozenset[tuple[str, Action]]:
+    """What the completed record of a rollback or restore names: requested times, and actions as completed files have them."""
+    infos = record.get("instantsRollback") or record.get("restoreInstantInfo") or ()
+    return frozenset((info["commitTime"], Action(info["action"]).completed_as) for info in infos)
 
 
 def is_own_rollback(data: bytes, path: str) -> bool:

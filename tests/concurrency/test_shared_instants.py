@@ -14,7 +14,7 @@ from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import TimelineWriter
-from hudimeta.timeline.rollback_record import encode_rollback_plan
+from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
 from hudimeta.types import Action, Operation, State
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Clock, Interrupted, WithoutGuards
@@ -54,6 +54,30 @@ def test_a_write_gives_way_to_a_rollback_that_is_going_to_take_its_instant_back(
     report = write_rows(session, Operation.UPSERT, simple_rows([1], 2))
     assert report.instant not in begun
     assert Table(table.path).recover() == ()
+    check_all(table.storage)
+    table.model.write(Operation.UPSERT, simple_rows([1], 2))
+    table.model.check(table.read())
+
+
+def test_a_write_gives_its_instant_up_that_another_one_bore_which_is_undone(tmp_path: Path) -> None:
+    """Two whose clocks lie behind choose one instant; the first is rolled back before the second begins."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    begun: list[str] = []
+
+    def undone() -> None:
+        timeline = table.session().properties.load_timeline(table.storage)
+        begun.extend(i.time for i in timeline.pending_writes)
+        later = f"{int(begun[0]) + 1}"
+        writer = TimelineWriter(table.storage)
+        writer.create_requested(later, Action.ROLLBACK, encode_rollback_plan(table.path, begun[0], Action.COMMIT, {}))
+        writer.create_inflight(later, Action.ROLLBACK)
+        content = encode_rollback_metadata(table.path, later, begun[0], Action.COMMIT, {})
+        writer.complete(later, Action.ROLLBACK, f"{int(later) + 1}", content)
+
+    session = WriteSession(WithoutGuards(table.path), table.options, engine=Interrupted(undone))
+    report = write_rows(session, Operation.UPSERT, simple_rows([1], 2))
+    assert (report.attempts, report.instant in begun) == (2, False)
     check_all(table.storage)
     table.model.write(Operation.UPSERT, simple_rows([1], 2))
     table.model.check(table.read())

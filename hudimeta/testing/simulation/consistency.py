@@ -126,7 +126,7 @@ def _order(ledger: Ledger, seen: Seen) -> list[Event]:
     if lost:
         raise ValidationFailed(f"undone, as was told, and yet nothing is: {[str(known[time]) for time in sorted(lost)]}")
     untold = [one.begun for one in seen.undos if one.outcome is WriterOutcome.UNKNOWN]
-    for undone in ledger.undone:
+    for undone in (undone for undone in ledger.undone if undone.instants):
         one = known.get(undone.time)
         if one is None and not untold:
             raise ValidationFailed(f"undone though it was refused: {undone}; {[str(undo) for undo in seen.undos]}")

@@ -14,6 +14,7 @@ from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.content import decode_instant
 from hudimeta.timeline.naming import InstantFile, parse_instant_name
+from hudimeta.timeline.rollback_record import taken_back
 from hudimeta.types import Action, State
 
 __all__ = ["NAME_KEY", "Ledger", "Named", "Published", "Undone"]
@@ -21,8 +22,7 @@ __all__ = ["NAME_KEY", "Ledger", "Named", "Published", "Undone"]
 NAME_KEY = "_simulated.write"
 """Key of a commit's metadata that tells which write it is."""
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
-_TAKEN_BACK = {Action.RESTORE: "restoreInstantInfo", Action.ROLLBACK: "instantsRollback"}
-"""The field of each record that names what was taken back."""
+_UNDOES = (Action.RESTORE, Action.ROLLBACK)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ Named = tuple[str, Action]
 
 @dataclass(frozen=True)
 class Undone:
-    """A restore or a rollback: its requested time, and what it took back of what had been completed."""
+    """A restore or a rollback: its requested time, and what it took back of what had been completed, which may be nothing."""
 
     time: str
     instants: frozenset[Named]
@@ -62,7 +62,7 @@ class Ledger:
 
     Attributes:
         writes: All that were ever completed, by name.
-        undone: Restores and rollbacks that took back what was completed, in their order.
+        undone: Restores and rollbacks, in their order.
     """
 
     writes: Mapping[str, Published]
@@ -114,13 +114,11 @@ def _there(files: Files) -> dict[Named, str]:
 def _undone(files: Files, done: Mapping[str, InstantFile], there: frozenset[Named]) -> tuple[Undone, ...]:
     found: dict[str, set[Named]] = {}
     for path, file in done.items():
-        if file.action in _TAKEN_BACK:
-            infos = decode_instant(files.journal[path], path, False)[_TAKEN_BACK[file.action]] or ()
-            named = ((info["commitTime"], Action(info["action"]).completed_as) for info in infos)
-            found.setdefault(file.time, set()).update(named)
+        if file.action in _UNDOES:
+            found.setdefault(file.time, set()).update(taken_back(decode_instant(files.journal[path], path, False)))
     left = {(file.time, file.action) for file in done.values()} - there
     undone = []
     for time in sorted(found):  # the first: another write, which never completed, may have borne the instant as well
         undone.append(Undone(time, frozenset(found[time] & left)))
         left -= found[time]
-    return tuple(one for one in undone if one.instants)
+    return tuple(undone)
