@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
-from hudimeta.formats.hash_chain import Words, arrow_keys, chains, hash_chain
+from hudimeta.formats.hash_chain import MOST_KEYS_AT_ONCE, Words, arrow_keys, chains, hash_chain
 
 __all__ = ["BloomFilter", "TypeCode", "hash_chain", "size_of_filter"]
 
@@ -267,11 +267,19 @@ def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: in
     width = (bits + 7) // 8
     flags = np.zeros(row_count * width * 8, dtype=np.bool_)
     size = np.uint32(bits)
+    # Hash by hash and in the same room: what NumPy takes anew for all hashes of a piece is cleared by the system each time.
+    # Positions are of the type by which it indexes, since it would convert others value by value.
+    room = np.empty(MOST_KEYS_AT_ONCE, dtype=np.intp)
     for places, chain in chains(keys, hashes):
-        position = chain - chain // size * size  # NumPy divides by one number much faster than it takes a remainder
-        if row_count > 1:
-            position = position + row_of_key[places][:, None] * (width * 8)
-        flags[position] = True
+        position = room[: len(places)]
+        begin = row_of_key[places] * (width * 8) if row_count > 1 else None
+        for number in range(hashes):
+            hashed = chain[:, number]
+            # NumPy divides by one number much faster than it takes a remainder.
+            np.subtract(hashed, hashed // size * size, out=position)
+            if begin is not None:
+                position += begin
+            flags[position] = True
     return np.packbits(flags, bitorder="little").reshape(row_count, width)
 
 

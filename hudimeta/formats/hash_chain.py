@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Words", "arrow_keys", "chains", "hash_chain"]
+__all__ = ["MOST_KEYS_AT_ONCE", "Words", "arrow_keys", "chains", "hash_chain"]
 
 _M = np.uint32(0x5BD1E995)
 _CHUNK_BYTES = 1 << 20
-_CHUNK_KEYS = 1 << 14
+MOST_KEYS_AT_ONCE = 1 << 14
+"""Of so many keys at most `chains` gives the hashes together."""
 
 Words = npt.NDArray[np.uint32]
 
@@ -53,16 +54,31 @@ def _groups_of_length(keys: Any) -> Iterator[tuple[npt.NDArray[np.int64], npt.ND
     if not len(keys):
         return
     starts, lengths, data = _key_bytes(keys)
+    if not keys.null_count and (lengths == lengths[0]).all():
+        yield from _side_by_side(data[starts[0] :], len(keys), int(lengths[0]))
+        return
     lengths = np.where(keys.is_valid().to_numpy(zero_copy_only=False), lengths, -1) if keys.null_count else lengths
     order = np.argsort(lengths, kind="stable")
     sizes, firsts = np.unique(lengths[order], return_index=True)
     for size, first, last in zip(sizes.tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(order)], strict=True):
         if size < 0:
             continue
-        step = max(min(_CHUNK_KEYS, _CHUNK_BYTES // max(size, 1)), 1)
-        for at in range(first, last, step):
-            places = order[at : min(at + step, last)]
+        for at, end in _pieces(first, last, size):
+            places = order[at:end]
             yield places, data[starts[places][:, None] + np.arange(size)]
+
+
+def _side_by_side(
+    data: npt.NDArray[np.uint8], count: int, size: int
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]]:
+    """The same of keys that are all of one length: a matrix as they lie there."""
+    for at, end in _pieces(0, count, size):
+        yield np.arange(at, end), data[at * size : end * size].reshape(end - at, size)
+
+
+def _pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    step = max(min(MOST_KEYS_AT_ONCE, _CHUNK_BYTES // max(size, 1)), 1)
+    return ((at, min(at + step, last)) for at in range(first, last, step))
 
 
 def _mixed_words(content: npt.NDArray[np.uint8]) -> tuple[list[Words], Words | None]:
