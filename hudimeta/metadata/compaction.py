@@ -24,7 +24,7 @@ from typing import Any
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import files
-from hudimeta.metadata.group_files import FileGroup
+from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.kinds import codec_of
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -64,6 +64,9 @@ MERGED_BEFORE_BYTES = 64 << 20
 IDLE_COMPACTIONS = 10
 """A group without logs is written anew by the compaction so many after its last: the commit that names its base file may not
 be archived before, because nothing else tells where that file is."""
+
+SMALL_IDLE_COMPACTIONS, SMALL_BYTES = 3, 1 << 20
+"""The same of a group whose base file is so small that writing it costs less than a longer timeline costs every reader."""
 
 
 @dataclass(frozen=True)
@@ -144,10 +147,14 @@ def pending_compaction(table: MetadataTable) -> Instant | None:
 def plan(table: MetadataTable) -> MetadataCompactionPlan:
     """All file groups that have logs, and those that have been idle for so long that they hold up archival."""
     compactions = [i.time for i in table.timeline.writes if i.action is Action.COMMIT]
-    stale_before = compactions[-IDLE_COMPACTIONS] if len(compactions) >= IDLE_COMPACTIONS else ""
+
+    def is_stale(base: GroupBaseFile) -> bool:
+        small = base.size is not None and base.size <= SMALL_BYTES
+        most = SMALL_IDLE_COMPACTIONS if small else IDLE_COMPACTIONS
+        return len(compactions) >= most and base.instant < compactions[-most]
 
     def wanted(group: FileGroup) -> bool:
-        return bool(group.logs) or (group.base is not None and group.base.instant < stale_before)
+        return bool(group.logs) or (group.base is not None and is_stale(group.base))
 
     groups = [(name, group) for name in table.ready for group in table.named_groups(name, surely=True)]
     return MetadataCompactionPlan([(name, group) for name, group in groups if wanted(group)])

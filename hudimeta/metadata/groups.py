@@ -6,7 +6,8 @@ Two ways lead to them.
 newest slices but the empty logs that initialised the groups. Groups without any record are thus unknown, which look-ups by
 prefix and scans do not mind, but look-ups by key do: the group of a key depends on the number of groups.
 
-*From a listing* of the partition's folder: everything, in one request.
+*From a listing* of the partition's folder: everything, in one request. A partition that rests while others are written to has
+its base files from long ago: then a listing takes its place beside which the many commits since would have to be read.
 
 A slice is a base file and the logs whose delta commit completed after the base file's instant; in tables of version 6, the logs
 that bear the base file's instant. A file counts when its instant is completed in the metadata table and not pending in the data
@@ -47,6 +48,9 @@ __all__ = ["GroupFinder"]
 
 EMPTY_LOG_SIZE = 80
 """Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
+
+_MOST_UNREAD = 16
+"""Commits that are read for one partition rather than listing it: as many as come between two compactions, and half as many."""
 
 _LAYS_OUT = "0" * 17
 """The delta commit that lays a metadata table out. It is the first to be archived."""
@@ -149,13 +153,18 @@ class GroupFinder:
         return min((i.completed_at for i in self.deltas), default="9")
 
     def named(self, partition: str) -> tuple[FileGroup, ...]:
-        """File groups that commits name, by file id: all that hold a record, unless older commits are archived."""
+        """File groups that commits name, by file id: all that hold a record, unless older commits are archived.
+
+        All that a LIST finds where more commits than `_MOST_UNREAD` would have to be read.
+        """
         if partition in self._listed:
             return self._listed[partition]
         if self._may_have_begun_empty(partition):
             return self.listed(partition)
         if partition not in self._named:
             bases = self.newest_bases(partition)
+            if bases and self._unread_since(_since(bases)) > _MOST_UNREAD:
+                return self.listed(partition)
             logs = self._logs_since(partition, _since(bases))
             missing = self._without_base(bases, logs)
             for instant in self.makers_of(partition) if missing else ():
@@ -203,9 +212,17 @@ class GroupFinder:
                 found[base[0]] = GroupBaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
         return found
 
+    def _unread_since(self, base_instant: str) -> int:
+        """How many files of commits `_logs_since` would have to read."""
+        commits = [(i, self.data_instant(i.time)) for i in self._deltas_since(base_instant)]
+        return sum(not (self.timeline.is_read(i) or (own is not None and self.data.is_read(own))) for i, own in commits)
+
+    def _deltas_since(self, base_instant: str) -> list[Instant]:
+        return [i for i in self.deltas if self.completion(i.time) >= base_instant]
+
     def _logs_since(self, partition: str, base_instant: str) -> list[tuple[str, LogFile]]:
         """Logs of all delta commits that completed at or after an instant, with their file ids."""
-        commits = [i for i in self.deltas if self.completion(i.time) >= base_instant]
+        commits = self._deltas_since(base_instant)
         self.prefetch_data(commits)
         own = {i.time: self._logs_of_data_commit(i.time) for i in commits}
         self.timeline.prefetch([i for i in commits if own[i.time] is None])
