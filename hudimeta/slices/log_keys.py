@@ -29,6 +29,10 @@ __all__ = ["LogKeys", "newest_first"]
 REMEMBERED_BYTES: Final = 64 << 20
 """Prints that a process keeps; the ones that were asked longest ago go first."""
 
+_ENTRY_BYTES: Final = 4096
+"""What a file counts for beside its prints. Of logs of a hundred rows the names, and the objects that the collector of garbage
+visits again and again, are far more than the prints: a process that writes for days would grow, and get slower, with each."""
+
 SILENT: Final = 2
 """So many files in a row that tell nothing are taken for a log of others, whose ends nobody needs to read."""
 
@@ -143,9 +147,13 @@ class Remembered:
         with self._lock:
             before = self._known.pop(key, None)  # of a run that died and is repeated, the last content counts
             self._known[key] = one
-            self._bytes += one.prints.nbytes - (0 if before is None else before.prints.nbytes)
+            self._bytes += _bytes_of(one) - (0 if before is None else _bytes_of(before))
             while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
-                self._bytes -= self._known.popitem(last=False)[1].prints.nbytes
+                self._bytes -= _bytes_of(self._known.popitem(last=False)[1])
+
+
+def _bytes_of(one: LogFileKeys) -> int:
+    return _ENTRY_BYTES + one.prints.nbytes
 
 
 _REMEMBERED = Remembered()
