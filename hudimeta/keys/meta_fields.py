@@ -45,6 +45,7 @@ def add_meta_columns(
     file_name: str,
     first: int = 0,
     populate: bool = True,
+    coded: bool = False,
 ) -> pa.Table:
     """Put the five meta columns in front of data columns.
 
@@ -57,20 +58,24 @@ def add_meta_columns(
         partition_path: One text for all rows, or strings, one per row.
         file_name: Name of the base file, or the file id for rows of a log block.
         populate: False (`hoodie.populate.meta.fields=false`) leaves the first four null; the file name is always filled.
+        coded: Columns of one text are dictionaries of it, which are written sooner.
 
     Returns:
         Table with the five meta columns, all strings, then the data columns.
     """
-    count = rows.num_rows
+    count, constant = rows.num_rows, _constant_code if coded else _constant
     empty = pa.nulls(count, pa.string())
     if populate:
-        paths = _constant(partition_path, count) if isinstance(partition_path, str) else partition_path
-        meta = [_constant(instant, count), sequence_numbers(instant, task, count, first), record_keys, paths]
+        paths = constant(partition_path, count) if isinstance(partition_path, str) else partition_path
+        meta = [constant(instant, count), sequence_numbers(instant, task, count, first), record_keys, paths]
     else:
         meta = [empty, empty, empty, empty]
+    meta.append(constant(file_name, count))
     data = drop_meta_columns(rows)
-    schema = pa.schema([*META_FIELDS, *data.schema], metadata=rows.schema.metadata)
-    return pa.Table.from_arrays([*meta, _constant(file_name, count), *data.columns], schema=schema)
+    fields = zip(META_FIELDS, (column.type for column in meta), strict=True)
+    meta_fields = [field.with_type(kind) if pa.types.is_dictionary(kind) else field for field, kind in fields]
+    schema = pa.schema([*meta_fields, *data.schema], metadata=rows.schema.metadata)
+    return pa.Table.from_arrays([*meta, *data.columns], schema=schema)
 
 
 def with_file_name(rows: pa.Table, file_name: str) -> pa.Table:

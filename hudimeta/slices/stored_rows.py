@@ -1,7 +1,8 @@
 """Base files that are read to be written anew: their rows, and what their footers say.
 
 Texts of few values stand in a Parquet file as codes of a dictionary. Where nobody looks at such a column on the way it stays
-so, as an Arrow dictionary, and neither reading nor writing makes a text of every row.
+so, as an Arrow dictionary, and neither reading nor writing makes a text of every row. Rows that come as texts are coded once
+where they are many, since each step after that is cheaper: taking the rows of a file, their bounds, writing them.
 """
 
 from __future__ import annotations
@@ -26,11 +27,17 @@ from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
 
-__all__ = ["StoredRows", "StoredRowsReader", "codable_columns", "with_inserts"]
+__all__ = ["StoredRows", "StoredRowsReader", "codable_columns", "with_codes", "with_inserts"]
 
 CODES = pa.dictionary(pa.int32(), pa.string())
 _CODE_BYTES = 2
 """A column whose values take no more than this on average has no texts but in its dictionary."""
+
+
+_FIRST_ROWS, _FEW_AT_FIRST, _FEW = 4096, 64, 256
+"""A text has few values if so many rows have no more than the second, and all rows no more than the third."""
+_WORTH_CODING = 50_000
+"""Rows below which coding saves nothing that could be measured."""
 
 
 @dataclass(frozen=True)
@@ -137,3 +144,21 @@ def with_inserts(rows: pa.Table, inserts: pa.Table) -> pa.Table:
     given = [inserts[name] for name in rows.column_names]
     fitted = [c.dictionary_encode() if f.type == CODES else c for f, c in zip(rows.schema, given, strict=True)]
     return pa.concat_tables([rows, pa.Table.from_arrays(fitted, schema=rows.schema)])
+
+
+def with_codes(rows: pa.Table, codable: Collection[str]) -> pa.Table:
+    """Rows with texts of few values as codes, as they will stand in a file; as they are where they are few.
+
+    Args:
+        rows: Plain.
+        codable: Columns that may be codes.
+    """
+    if rows.num_rows < _WORTH_CODING:
+        return rows
+    for at, field in enumerate(rows.schema):
+        column = rows.column(at)
+        if field.name in codable and len(column[:_FIRST_ROWS].unique()) <= _FEW_AT_FIRST:
+            coded = column.dictionary_encode()
+            if coded.type == CODES and len(coded.chunk(0).dictionary) <= _FEW:
+                rows = rows.set_column(at, field.with_type(CODES), coded)
+    return rows

@@ -151,6 +151,7 @@ class BaseFileWriter:
             record_keys=keys,
             partition_path=partition_path,
             file_name=str(name),
+            coded=self._format.populate,
         )
         facts = row_changes(None, full, self._format.facts)
         return self._write(_File(partition_path, name, full, facts, inserted=rows.num_rows))

@@ -23,7 +23,7 @@ from hudimeta.schema import with_meta_columns
 from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
-from hudimeta.slices.stored_rows import StoredRows
+from hudimeta.slices.stored_rows import StoredRows, with_codes
 from hudimeta.table.file_names import WriteToken, new_file_id, parse_base_file
 from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
@@ -54,6 +54,7 @@ class FileWriters:
         deletes_only: The batch names keys to delete, whatever their ordering value.
         only: Columns that log files store of the rows besides meta columns; None for all.
         early: Looks for other writers before a file is written; None for no look.
+        codable: Columns of new base files that may be codes; see `with_codes`.
     """
 
     instant: str
@@ -67,6 +68,7 @@ class FileWriters:
     deletes_only: bool = False
     only: frozenset[str] | None = None
     early: EarlyLook | None = None
+    codable: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -94,6 +96,7 @@ class FileWriters:
             write.operation is Operation.DELETE,
             only,
             None if early is None else EarlyLook(session.storage, session.properties, early, write),
+            table.codable(schema),
         )
 
 
@@ -155,7 +158,9 @@ def execute_pieces(
         first: Token of the first piece; those after it count on.
     """
     work = [_Work(piece, replace(first, task=first.task + number)) for number, piece in enumerate(pieces)]
-    files = engine.map(partial(_write_piece, writers, batch), work)
+    begins_files = all(isinstance(piece, NewGroup) and not piece.as_log for piece in pieces)
+    written = replace(batch, rows=with_codes(batch.rows, writers.codable)) if begins_files else batch
+    files = engine.map(partial(_write_piece, writers, written), work)
     return WrittenPieces(pieces, files, batch, writers, engine, replace(first, task=first.task + len(pieces)))
 
 

@@ -137,15 +137,19 @@ class TableFiles:
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str, int], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
-        session, facts = self._session, self.facts_wanted()
+        session, codable = self._session, self.codable(schema)
         virtual = None if session.properties.populate_meta else self.generator()
-        codable: frozenset[str] = frozenset()
-        if not (facts.expressions or session.properties.cdc_enabled):
-            codable = codable_columns(schema, session.rules, [column for _, column, _ in facts.values])
         sources = None
         if session.properties.bootstrap_base_path is not None:
             sources = SliceRows.of(self.snapshot)
         return StoredRowsReader(session.storage, schema, self.snapshot.history, virtual, codable, sources)
+
+    def codable(self, schema: pa.Schema) -> frozenset[str]:
+        """Columns whose texts nobody looks at when rows are written; see `codable_columns`."""
+        session, facts = self._session, self.facts_wanted()
+        if facts.expressions or session.properties.cdc_enabled:
+            return frozenset()
+        return codable_columns(schema, session.rules, [column for _, column, _ in facts.values])
 
     def log_writer(self, instant: str, schema: pa.Schema) -> LogFileWriter | None:
         """The writer of log files for a write at `instant`; None for a copy-on-write table."""

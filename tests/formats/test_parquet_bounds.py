@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import io
 import math
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudimeta.formats.parquet import BoundsOfColumns, column_bounds, leaf_names
+from hudimeta.formats.parquet import BoundsOfColumns, ParquetSettings, column_bounds, leaf_names, write_base_file
 from tests.formats.parquet_files import EVERYTHING, footer_encloses, total_order, with_meta, written
 
 
@@ -93,3 +94,25 @@ def test_statistics_of_our_footers_enclose_every_value(floats, texts):
     count = min(len(floats), len(texts))
     rows = pa.table({"x": pa.array(floats[:count], pa.float64()), "s": pa.array(texts[:count], pa.string())})
     footer_encloses(written(with_meta(rows))[0].getvalue(), "ours")
+
+
+any_texts = st.none() | st.text(max_size=5) | st.sampled_from(["", "\uffff", "\U00010000", "z" * 1024, "é" * 513, "y" * 5000])
+
+
+@given(st.lists(st.tuples(any_texts, any_texts), min_size=1, max_size=12), st.integers(1, 5))
+def test_bounds_of_texts_are_those_of_the_rows_wherever_they_come_from(pairs, group_rows):
+    texts, inner = ([pair[at] for pair in pairs] for at in (0, 1))
+    struct = pa.array([{"a": text} for text in inner], pa.struct([("a", pa.string())]))
+    rows = with_meta(pa.table({"t": pa.array(texts, pa.string()), "s.a": pa.array(texts, pa.string()), "s": struct}))
+    summary = write_base_file(io.BytesIO(), rows, bounds_of=["t", "_hoodie_record_key"], settings=_groups_of(group_rows))
+    assert _by_column(summary.bounds) == _by_column(column_bounds(rows, ["t", "_hoodie_record_key"]))
+    summary = write_base_file(io.BytesIO(), rows, bounds_of=None, settings=_groups_of(group_rows))
+    assert _by_column(summary.bounds) == _by_column(column_bounds(rows))
+
+
+def _groups_of(rows: int) -> ParquetSettings:
+    return ParquetSettings(row_group_rows=rows)
+
+
+def _by_column(bounds: pa.Table) -> dict:
+    return {row["column"]: row for row in bounds.to_pylist()}

@@ -3,18 +3,33 @@
 Not from a footer: footers may cut long texts, and pyarrow's leave NaN out, although Spark orders NaN above every number, so
 such a maximum would lose rows of `x > 5`. Here NaN counts as the greatest value; a smallest 0.0 is -0.0 and a greatest -0.0 is
 0.0, since the two are equal; texts keep their full length and are ordered by code point.
+
+Of texts, of which it takes long, pyarrow has computed the same when it has written them: it cuts none, and leaves out those
+beyond 4,096 bytes. So texts that are known to be shorter are told from there (see `texts_in_statistics`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["BoundsOfColumns", "column_bounds", "extremes", "leaf_names", "typed_scalar", "union_of"]
+__all__ = [
+    "BoundsOfColumns",
+    "column_bounds",
+    "extremes",
+    "leaf_names",
+    "text_bounds",
+    "texts_in_statistics",
+    "typed_scalar",
+    "union_of",
+]
+
+_SURELY_STATED = 1024
+"""Bytes of a text that pyarrow's statistics hold whatever its version."""
 
 
 def leaf_names(schema: pa.Schema) -> list[str]:
@@ -64,13 +79,22 @@ class BoundsOfColumns:
         self._wanted = None if columns is None else list(columns)
         self._found: dict[str, _Bounds] = {}
 
-    def add(self, rows: pa.Table) -> None:
-        """Widen the bounds by more rows."""
+    def names(self, schema: pa.Schema) -> list[str]:
+        """The columns of a schema that it keeps bounds of."""
+        leaves = leaf_names(schema)
+        return leaves if self._wanted is None else [name for name in self._wanted if name in set(leaves)]
+
+    def add(self, rows: pa.Table, without: Collection[str] = ()) -> None:
+        """Widen the bounds by more rows.
+
+        Args:
+            rows: Of the one schema.
+            without: Columns whose bounds will be told (see `tell`).
+        """
         import pyarrow.compute as pc
 
-        leaves = dict(_leaves(rows.schema, ""))
-        for name in leaves if self._wanted is None else self._wanted:
-            if name not in leaves:
+        for name in self.names(rows.schema):
+            if name in without:
                 continue
             top, *rest = name.split(".") if name not in rows.schema.names else (name,)
             column = pc.struct_field(rows[top], rest) if rest else rows[top]
@@ -94,6 +118,49 @@ class BoundsOfColumns:
                 "value_count": pa.array([b.values for b in found], pa.int64()),
             }
         )
+
+
+def texts_in_statistics(rows: pa.Table, names: Collection[str]) -> list[str]:
+    """Those of some columns whose bounds the statistics of a file of these rows will tell exactly: flat, short texts."""
+    import pyarrow.compute as pc
+
+    found = []
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if name in names and "." not in name and pa.types.is_string(column.type):  # a dot may lead into a struct
+            longest = pc.max(pc.binary_length(column)).as_py()
+            if longest is None or longest <= _SURELY_STATED:
+                found.append(name)
+    return found
+
+
+def text_bounds(metadata: Any, columns: Collection[str]) -> dict[str, tuple[pa.Scalar, pa.Scalar, int, int]]:
+    """Bounds of columns, by `texts_in_statistics`, of a file that was just written.
+
+    Args:
+        metadata: Pyarrow's of the file.
+        columns: Their names.
+
+    Returns:
+        By name what `BoundsOfColumns.tell` takes.
+
+    Raises:
+        ValueError: The file does not tell.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    places = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
+    found = {}
+    for name in columns:
+        chunks = [group.column(places[name]) for group in groups]
+        stated = [chunk.statistics for chunk in chunks]
+        nulls = sum(one.null_count for one in stated)
+        rows = sum(chunk.num_values for chunk in chunks)
+        full = [one for one, chunk in zip(stated, chunks, strict=True) if one.null_count < chunk.num_values]
+        if not all(one.has_min_max for one in full):
+            raise ValueError(f"no statistics of the column {name}")
+        low = min((one.min_raw for one in full), default=None)
+        high = max((one.max_raw for one in full), default=None)
+        found[name] = (*(pa.scalar(side, pa.binary()).cast(pa.string()) for side in (low, high)), nulls, rows)
+    return found
 
 
 def _bounds(column: pa.ChunkedArray) -> _Bounds:

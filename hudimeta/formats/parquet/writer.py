@@ -26,7 +26,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, SchemaMismatch
-from hudimeta.formats.parquet.bounds import BoundsOfColumns
+from hudimeta.formats.parquet.bounds import BoundsOfColumns, text_bounds, texts_in_statistics
 from hudimeta.formats.parquet.footer import (
     AVRO_SCHEMA_KEY,
     BLOOM_CHECKSUM_KEY,
@@ -50,6 +50,7 @@ CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
 UNIQUE_COLUMNS = (META_COLUMNS[1], RECORD_KEY)
 """Every row has its own value here: a dictionary would be tried and thrown away."""
+_GATHERED_BYTES = 1 << 18
 _PAGE_ROWS, _ROW_GROUP_ROWS = 1 << 13, 1 << 17
 _OFTEN, _AGAIN = 1 / 8, 1 / 4
 """Distinct values per row of a row group: at most so many and a dictionary is worth it; if they lie far apart, so many."""
@@ -162,10 +163,12 @@ class ParquetFileWriter:
         self._schema = schema.remove_metadata()
         self._avro_schema = avro_schema
         self._sink = CountingSink(stream)
+        self._gathered: Any = None
         self._file: Any = None
         self._pending: list[pa.Table] = []
         self._pending_bytes = 0
         self._bounds = BoundsOfColumns(bounds_of)
+        self._stated: Sequence[str] = ()
         self._known = known
         self._name = name
         self._keys: list[pa.ChunkedArray] = []
@@ -180,8 +183,10 @@ class ParquetFileWriter:
             raise ConfigError("hoodie.parquet.compression.codec", settings.compression, ", ".join(CODECS))
         leaves = _leaf_paths(self._schema)
         plain = {*UNIQUE_COLUMNS, *_without_dictionary(first)} if settings.dictionary else ()
+        # Arrow writes the head of each page and its content apart, which are some thousand small writes.
+        self._gathered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _GATHERED_BYTES)
         return pq.ParquetWriter(
-            pa.PythonFile(self._sink, mode="w"),
+            self._gathered,
             self._schema,
             compression="none" if codec == "uncompressed" else codec,
             compression_level=settings.level if settings.level is not None else _LEVELS.get(codec),
@@ -194,12 +199,13 @@ class ParquetFileWriter:
             store_schema=False,
         )
 
-    def write(self, rows: pa.Table, keys: Any = None) -> None:
+    def write(self, rows: pa.Table, keys: Any = None, *, whole: bool = False) -> None:
         """Append rows; small batches are gathered into whole row groups.
 
         Args:
             rows: In the file's schema.
             keys: Their record keys, where they are not in `_hoodie_record_key`.
+            whole: They are all rows of the file.
 
         Raises:
             SchemaMismatch: Other columns.
@@ -209,7 +215,9 @@ class ParquetFileWriter:
             raise SchemaMismatch(str(getattr(odd, "name", "*")), odd, "the columns of the file", "Call conform first.")
         if not rows.num_rows:
             return
-        self._bounds.add(rows)
+        if whole:
+            self._stated = texts_in_statistics(rows, self._bounds.names(rows.schema))
+        self._bounds.add(rows, without=self._stated)
         self._keys.append(rows[RECORD_KEY] if keys is None else keys)
         self._rows += rows.num_rows
         self._pending.append(rows.replace_schema_metadata(None))
@@ -236,10 +244,14 @@ class ParquetFileWriter:
         keys = pa.chunked_array([c for k in self._keys for c in getattr(k, "chunks", [k])], pa.string())
         entries, low, high = footer_entries(keys, self._avro_schema, self._settings.bloom, self._known)
         self._file.add_key_value_metadata(entries | blank_entries(self._name))
+        self._gathered.flush()
         self._sink.hold()
         self._file.close()
+        self._gathered.flush()
         self._sink.release(sealed_end)
         metadata = self._file.writer.metadata
+        for name, bounds in text_bounds(metadata, self._stated).items():
+            self._bounds.tell(name, *bounds)
         footer = ParquetFooter(self._rows, entries, metadata)
         return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
 
@@ -302,7 +314,7 @@ def write_base_file(
     file = ParquetFileWriter(
         stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known, name=name
     )
-    file.write(rows, keys)
+    file.write(rows, keys, whole=True)
     return file.close()
 
 
