@@ -242,6 +242,8 @@ class MetadataCommit:
     def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
         """The metadata table of now, after a compaction of it that died was finished, and taken back what has no writer."""
         same = known is not None and known.ready == tuple(sorted(self.properties.metadata_partitions))
+        # A rollback that died may have come to the metadata table, and not to its own end.
+        same = same and not any(i.action is Action.ROLLBACK for i in timeline.pending)
         if known is not None and same and known.data_timeline.completed == timeline.completed:
             table = known
         else:

@@ -114,8 +114,11 @@ class Recovery:
         return (*self._restorer.finish(timeline), *(i.time for i in found))
 
     def before_any_write(self, timeline: Timeline) -> tuple[str, ...]:
-        """What must not wait even where failed writes are left alone: restores that died; see `before_a_write`."""
-        return self.everywhere() if pending_restores(timeline) else ()
+        """What must not wait even where failed writes are left alone; see `before_a_write`.
+
+        Restores that died, and rollbacks of completed writes: on what they take back nobody builds any more.
+        """
+        return self.everywhere() if pending_restores(timeline) or timeline.undone else ()
 
     def after_tasks(self) -> tuple[str, ...]:
         """The same where tasks may have left something that were killed or failed after their write was over.

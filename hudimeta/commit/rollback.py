@@ -146,9 +146,10 @@ def execute(
         writer.create_inflight(time, Action.ROLLBACK)
     elif (found := timeline.get(time, Action.ROLLBACK)) is not None and found.state is State.REQUESTED:
         writer.create_inflight(time, Action.ROLLBACK)
-    found = timeline.get(the_plan.instant, the_plan.action)
-    if found is not None and found.is_completed:
-        writer.delete_completed(found)
+    of_write = (the_plan.instant, the_plan.action.completed_as)
+    for found in (*timeline.completed, *timeline.undone):
+        if found.is_completed and (found.time, found.action) == of_write:
+            writer.delete_completed(found)
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     deleted = {
         partition: [name for name in names if storage.delete(join(partition, name))]

@@ -42,7 +42,7 @@ class Timeline:
     """The instants of one table (or of its metadata table) at the moment of listing; never changes.
 
     Make one with `Timeline.load`. Iterating gives the instants, oldest first; `disowned` are writes that do not count, and
-    neither does what is `undone` by a pending restore."""
+    neither does what is `undone` by a pending restore or rollback."""
 
     def __init__(
         self,

@@ -1,12 +1,13 @@
 """The records of a restore: the plan in its requested file, the outcome in its completed one; and what is undone meanwhile.
 
 From the moment at which the plan of a restore is on the timeline, what it names does not count any more, whether its files are
-still there or not: a restore that is under way, or died, shows the table as it will be.
+still there or not: a restore that is under way, or died, shows the table as it will be. So does a rollback
+of a completed write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,17 +107,27 @@ def is_own_restore(data: bytes, path: str) -> bool:
 
 
 def being_undone(timeline: _Listed) -> tuple[Instant, ...]:
-    """Instants that a pending restore names; one request for each restore, which timelines in good health have none of."""
-    restores = [i for i in timeline.instants if i.action is Action.RESTORE and not i.is_completed]
-    named = {(time, action.completed_as) for restore in restores for time, action in _named_by(timeline, restore)}
-    if not named:
+    """Instants that a pending restore names, and completed ones that a pending rollback takes back.
+
+    One request for each, of which timelines in good health have none.
+    """
+    pending = [i for i in timeline.instants if not i.is_completed]
+    restores = [i for i in pending if i.action is Action.RESTORE]
+    rollbacks = [i for i in pending if i.action is Action.ROLLBACK]
+    named = {named for restore in restores for named in _named_by(timeline, restore)}
+    taken_back = {named for rollback in rollbacks for named in _named_by(timeline, rollback)}
+    if not named and not taken_back:
         return ()
-    return tuple(i for i in timeline.instants if i.action.writes_data and (i.time, i.action.completed_as) in named)
+    writes = [(i, (i.time, i.action.completed_as)) for i in timeline.instants if i.action.writes_data]
+    return tuple(i for i, own in writes if own in named or (i.is_completed and own in taken_back))
 
 
-def _named_by(timeline: _Listed, restore: Instant) -> Iterable[tuple[str, Action]]:
+def _named_by(timeline: _Listed, undoing: Instant) -> Iterable[tuple[str, Action]]:
     try:
-        found: Sequence[tuple[str, Action]] = decode_restore_plan(timeline.plan(restore)).instants
+        plan = timeline.plan(undoing)
     except NotFound:  # completed or taken back since the listing
         return ()
-    return found
+    if undoing.action is Action.RESTORE:
+        return [(time, action.completed_as) for time, action in decode_restore_plan(plan).instants]
+    one = plan.get("instantToRollback")
+    return [(one["commitTime"], Action(one["action"]).completed_as)] if one else ()

@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
-from hudimeta.errors import UndoError
+from hudimeta.commit.restoring import refuse_undone
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitConflict, UndoError
 from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.services.rollback import roll_back
+from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.types import Action, Operation
+from hudimeta.write.table_writer import write_rows
 from tests.services.test_restore import TYPES, a_table, go_on, is_sound
 
+OPTIMISTIC = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
 KEPT = {"hoodie.metadata.compact.max.delta.commits": "50"}
 
 
@@ -95,4 +101,36 @@ def test_a_planned_compaction_goes(tmp_path: Path) -> None:
     check.model.rows = {}
     for row in check.model.past[min(check.model.past)]:
         check.model.rows[check.model.place_of(row)] = [row]
+    is_sound(table)
+
+
+class Dying(LocalStorage):
+    """The store of a process that dies just before it takes a completed write off the timeline."""
+
+    def delete(self, path: str) -> bool:
+        """See `Storage.delete`."""
+        if path.endswith("commit") and "_" in path:
+            raise KeyboardInterrupt
+        return super().delete(path)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_a_rollback_that_died_is_seen_by_all_and_finished_by_the_next_write(tmp_path: Path, type: str) -> None:
+    """Also where failed writes wait for a clean: what builds on a write that goes would be deleted with it."""
+    table = a_table(tmp_path / "t", **{"hoodie.datasource.write.table.type": type}, **KEPT)
+    kept = table.model.copy()
+    last = table.write(Operation.UPSERT, simple_rows([1, 3, 30], 7))
+    beside = table.session(options=OPTIONS.read({**table.options.given, **OPTIMISTIC}))
+    stale = beside.snapshot_now().timeline
+    with pytest.raises(KeyboardInterrupt):
+        roll_back(table.session(Dying(table.path)), last.instant)
+    table.model = kept
+    table.model.check(table.read())
+    with (
+        pytest.raises(CommitConflict, match="of a restore or rollback"),
+        beside.coordinator.writing(Operation.UPSERT, stale) as (write, _),
+    ):
+        refuse_undone(beside.properties.load_timeline(beside.storage), write)
+    write_rows(beside, Operation.UPSERT, simple_rows([1, 40], 8))
+    table.model.write(Operation.UPSERT, simple_rows([1, 40], 8))
     is_sound(table)

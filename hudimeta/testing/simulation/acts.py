@@ -27,7 +27,7 @@ from hudimeta.testing.simulation.events import PollSeen, ReadSeen, UndoDone, Wri
 from hudimeta.testing.simulation.ledger import NAME_KEY
 from hudimeta.testing.simulation.readers import polls, state_now
 from hudimeta.testing.simulation.scheduler import Died
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.row_changes import delete_where, update_where
 from hudimeta.write.table_writer import write_rows
@@ -38,6 +38,7 @@ __all__ = [
     "OF_CHANGES",
     "OF_INDEXES",
     "OF_LOGS",
+    "UNDOING",
     "WRITES",
     "Act",
     "ActKind",
@@ -84,6 +85,8 @@ OF_LOGS = (ActKind.COMPACT, ActKind.MERGE_LOGS)
 OF_CHANGES = (ActKind.POLL_CHANGES,)
 """What tables that capture changes can do."""
 _UNDOES = (ActKind.RESTORE, ActKind.ROLL_BACK)
+UNDOING = (Action.RESTORE, Action.ROLLBACK)
+"""What they leave on the timeline."""
 OF_INDEXES = (ActKind.BUILD_INDEX, ActKind.BUILD_BESIDE, ActKind.DROP_INDEX)
 
 
@@ -239,10 +242,9 @@ def _written(session: WriteSession, act: Act, rows: pa.Table) -> CommitReport | 
 
 def _undo(actor: Actor, kind: ActKind, options: Mapping[str, str], log: Log) -> None:
     begun = actor.now
-    name = f"the {kind.value} of {actor.name}"
 
     def ended(outcome: WriterOutcome, instant: str | None = None, error: str = "") -> None:
-        log.undos.append(UndoDone(name, begun, actor.now, outcome, instant, error))
+        log.undos.append(UndoDone(actor.name, kind.value, begun, actor.now, outcome, instant, error))
 
     try:
         session = WriteSession(actor.storage, OPTIONS.read(options), engine=LocalEngine(1))

@@ -80,14 +80,16 @@ class UndoDone:
     """A restore or rollback, as who asked for it knows it.
 
     Attributes:
-        name: Who.
+        actor: Who.
+        what: Was to be done.
         begun, ended: When.
         outcome: How it ended.
         instant: Its requested time, where it was told and something was undone.
         error: Of a refused one, as text.
     """
 
-    name: str
+    actor: str
+    what: str
     begun: float
     ended: float
     outcome: WriterOutcome
@@ -95,7 +97,7 @@ class UndoDone:
     error: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.outcome.value} {self.instant or ''} {self.error}"
+        return f"{self.actor} {self.what} {self.outcome.value} {self.instant or ''} {self.error}"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from hudimeta.testing.simulation.acts import (
     OF_CHANGES,
     OF_INDEXES,
     OF_LOGS,
+    UNDOING,
     WRITES,
     Act,
     ActKind,
@@ -291,11 +292,18 @@ def _check_the_living(done: Run) -> None:
             raise ValidationFailed(f"taken for dead though it was not: {one}")
 
 
+def _asked_undoing(done: Run) -> set[str]:
+    """Requested times of the restores and rollbacks that were asked for, and not made by a recovery."""
+    who = {one.actor for one in done.log.undos}
+    names = [call.path.rpartition("/")[2] for call in done.trace if call.actor in who and call.verb == "put_if_absent"]
+    return {found.time for name in names if (found := parse_instant_name(name)) is not None and found.action in UNDOING}
+
+
 def _check(begun: Image, files: Files, storage: SimulatedStorage, now: float, done: Run) -> None:
     _check_protocol(done.trace)
     _check_the_living(done)
     log, last = done.log, ReadSeen("the last read", now, now, state_now(storage))
     saved = [SavedSeen(time, state_at(storage, time)) for time in sorted(opened(storage).timeline.savepoints)]
     seen = Seen(log.writes, log.undos, [*log.reads, last], log.polls, saved)
-    done.witness = check_serial(begun.moments, Ledger.of(files), seen)
+    done.witness = check_serial(begun.moments, Ledger.of(files, _asked_undoing(done)), seen)
     check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])

@@ -5,7 +5,7 @@ The store keeps the bytes of every file of a timeline, deleted or not; the names
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from hudimeta.errors import ValidationFailed
@@ -43,6 +43,10 @@ class Published:
     completion: str
     partitions: tuple[str, ...] = ()
 
+    def is_one_of(self, there: Mapping[Named, str]) -> bool:
+        """Whether it is still there, among completion times of writes."""
+        return there.get((self.instant, self.action)) == self.completion
+
 
 Named = tuple[str, Action]
 """An instant: its requested time, and the action as its completed file is named."""
@@ -69,38 +73,42 @@ class Ledger:
     undone: tuple[Undone, ...] = ()
 
     @classmethod
-    def of(cls, files: Files) -> Ledger:
+    def of(cls, files: Files, asked: Container[str]) -> Ledger:
         """Read a store.
 
+        Args:
+            files: Of the store.
+            asked: Requested times of the restores and rollbacks that somebody asked for; others take back what was never there:
+                writes of the dead, and of those who were taken for dead, published late, and noticed.
+
         Raises:
-            ValidationFailed: A write is there twice, or is gone though nobody undid it.
+            ValidationFailed: A write is there twice.
         """
         parsed = ((path, parse_instant_name(path.rpartition("/")[2])) for path in files.journal)
         done = {path: file for path, file in parsed if file is not None and file.state is State.COMPLETED}
-        writes, there = _writes(files, done), _there(files)
-        undone = _undone(files, done, frozenset(there))
-        for one in writes.values():
+        there = _there(files)
+        undone = tuple(one for one in _undone(files, done, frozenset(there)) if one.time in asked)
+        taken_back = {named for undo in undone for named in undo.instants}
+        found: dict[str, Published] = {}
+        for one in _writes(files, done):
             named = one.instant, one.action
-            gone = any(named in undo.instants for undo in undone)
-            if gone == (there.get(named) == one.completion):
-                raise ValidationFailed(f"{one} is {'there though it was undone' if gone else 'gone, and nobody undid it'}")
-        return cls(writes, undone)
+            if named not in taken_back and not one.is_one_of(there):
+                continue
+            if one.name in found and found[one.name].is_one_of(there):
+                raise ValidationFailed(f"{one.name} was published twice, at {found[one.name].completion} and {one.completion}")
+            found[one.name] = one
+        return cls(found, undone)
 
 
-def _writes(files: Files, done: Mapping[str, InstantFile]) -> dict[str, Published]:
-    found: dict[str, Published] = {}
-    for path, file in done.items():
-        if file.action not in _WRITES:
-            continue
-        record = decode_instant(files.journal[path], path, True)
-        name = (record.get("extraMetadata") or {}).get(NAME_KEY)
-        if name is None:
-            continue
-        if name in found:
-            raise ValidationFailed(f"{name} was published twice, at {found[name].completion} and {file.completion}")
-        replaced = tuple(sorted(record.get("partitionToReplaceFileIds") or {}))
-        found[name] = Published(name, file.time, file.action, file.completion or "", replaced)
-    return found
+def _writes(files: Files, done: Mapping[str, InstantFile]) -> Iterator[Published]:
+    """Every completed file that a named write ever had, in their order."""
+    for path, file in sorted(done.items(), key=lambda item: item[1].completion or ""):
+        if file.action in _WRITES:
+            record = decode_instant(files.journal[path], path, True)
+            name = (record.get("extraMetadata") or {}).get(NAME_KEY)
+            if name is not None:
+                replaced = tuple(sorted(record.get("partitionToReplaceFileIds") or {}))
+                yield Published(name, file.time, file.action, file.completion or "", replaced)
 
 
 def _there(files: Files) -> dict[Named, str]:

@@ -95,7 +95,7 @@ def test_what_ended_before_another_write_began_completed_before_it() -> None:
 
 def test_what_was_undone_is_gone_for_who_reads_later_and_the_last_ones_alone_can_be() -> None:
     writes = [write("a", 1, 2), write("b", 3, 4), write("c", 7, 8)]
-    undo = UndoDone("a restore", 5, 6, WriterOutcome.ACKNOWLEDGED, "5")
+    undo = UndoDone("a", "restore", 5, 6, WriterOutcome.ACKNOWLEDGED, "5")
     reads = [read(4.5, 4.7, 4.0), read(4.5, 6, 4.0), read(5.5, 6, 2.0), read(6.5, 6.7, 2.0), read(8, 9, 8.0)]
     check(writes, reads, undone=(undoes("5", "b"),), undos=(undo,))
     with pytest.raises(ValidationFailed, match="a read saw what no 3 to 3"):
@@ -106,13 +106,13 @@ def test_what_was_undone_is_gone_for_who_reads_later_and_the_last_ones_alone_can
 
 def test_what_is_undone_and_what_was_told_of_it_agree() -> None:
     writes = [write("a", 1, 2)]
-    told = UndoDone("a restore", 3, 4, WriterOutcome.ACKNOWLEDGED, "3")
+    told = UndoDone("a", "restore", 3, 4, WriterOutcome.ACKNOWLEDGED, "3")
     with pytest.raises(ValidationFailed, match="undone, as was told, and yet nothing is"):
         check(writes, [read(5, 6, 2.0)], undos=(told,))
-    refused = UndoDone("a restore", 3, 4, WriterOutcome.REFUSED)
+    refused = UndoDone("a", "restore", 3, 4, WriterOutcome.REFUSED)
     with pytest.raises(ValidationFailed, match="undone though it was refused"):
         check(writes, [read(5, 6)], undone=(undoes("3", "a"),), undos=(refused,))
-    died = UndoDone("a restore", 3, 4, WriterOutcome.UNKNOWN)
+    died = UndoDone("a", "restore", 3, 4, WriterOutcome.UNKNOWN)
     for seen in (read(5, 6), read(5, 6, 2.0)):  # nobody knows when it was finished
         check(writes, [seen], undone=(undoes("3", "a"),), undos=(died,))
 
@@ -134,7 +134,7 @@ def test_polls_see_the_rows_and_the_changes_of_their_range() -> None:
 
 def test_polls_see_nothing_of_what_came_back_by_an_undo() -> None:
     writes = [write("a", 1, 2), write("b", 3, 4)]
-    undo = UndoDone("a restore", 5, 6, WriterOutcome.ACKNOWLEDGED, "5")
+    undo = UndoDone("a", "restore", 5, 6, WriterOutcome.ACKNOWLEDGED, "5")
     polls = (PollSeen("rows", "2.0", "5"), PollSeen("changes", "2.0", "5", changes=()))
     check(writes, [read(7, 8, 2.0)], undone=(undoes("5", "b"),), undos=(undo,), polls=polls)
 
