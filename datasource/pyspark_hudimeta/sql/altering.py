@@ -116,8 +116,7 @@ def _changes(entry: Entry, statement: AlterTable) -> dict[str, Any]:
         old, new = statement.rename
         return {"rename": {spelt(entry.columns, old): new}}
     if statement.retype is not None:
-        column, kind = statement.retype
-        return {"retype": {spelt(entry.columns, column): _arrow_type(kind, column)}}
+        return _retyped(entry, *statement.retype)
     if statement.nullable is not None:
         return {"nullable": spelt(entry.columns, statement.nullable)}
     if statement.change is not None:
@@ -135,16 +134,19 @@ def _changes(entry: Entry, statement: AlterTable) -> dict[str, Any]:
 def _changed(entry: Entry, column: DeclaredColumn) -> dict[str, Any]:
     """What CHANGE COLUMN changes: the type where it is another one, and the place where one is given."""
     name = ".".join(column.path)
-    own = spelt(entry.columns, name)
-    found: dict[str, Any] = {}
-    kind: Any = entry.columns
-    for part in own.split("."):
-        kind = kind[part].dataType if isinstance(kind, StructType) and part in kind.names else None
-    if kind != _type(column.kind, name):
-        found["retype"] = {own: _arrow_type(column.kind, name)}
+    found = _retyped(entry, name, column.kind)
     if column.place is not None:
-        found["move"] = {own: neighbour(entry.columns, name, column.place)}
+        found["move"] = {spelt(entry.columns, name): neighbour(entry.columns, name, column.place)}
     return found
+
+
+def _retyped(entry: Entry, name: str, kind: str) -> dict[str, Any]:
+    """What gives a column a type; nothing where it has that one."""
+    own = spelt(entry.columns, name)
+    now: Any = entry.columns
+    for part in own.split("."):
+        now = now[part].dataType if isinstance(now, StructType) and part in now.names else None
+    return {"retype": {own: _arrow_type(kind, name)}} if now != _type(kind, name) else {}
 
 
 def _additions(entry: Entry, added: list[DeclaredColumn]) -> dict[str, Any]:
