@@ -12,7 +12,7 @@ from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.constants import is_constant
 from hudimeta.sql.cursor import with_backticks
-from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
+from hudimeta.sql.defaults import has_query, is_default, with_defaults, without_defaults
 from hudimeta.sql.forms import Form, form_of
 from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters, with_literals
@@ -119,6 +119,7 @@ __all__ = [
     "form_of",
     "function_tables",
     "identifier_calls",
+    "has_query",
     "is_constant",
     "is_default",
     "may_write",

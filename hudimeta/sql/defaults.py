@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hudimeta.sql.columns import skip_type
 from hudimeta.sql.cursor import Cursor, Unread, Word, words_of
 
-__all__ = ["is_default", "with_defaults", "without_defaults"]
+__all__ = ["has_query", "is_default", "with_defaults", "without_defaults"]
 
 _WORD = "DEFAULT"
 _AFTER = ("NOT", "COMMENT", ",")
@@ -18,6 +18,14 @@ _ENDS = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRI
 def is_default(value: str) -> bool:
     """True of the word that stands for a column's default value."""
     return value.strip().upper() == _WORD
+
+
+def has_query(value: str) -> bool:
+    """True of an expression with a query in it; one that cannot be read has none."""
+    try:
+        return any(word.upper == "SELECT" for word in words_of(value))
+    except Unread:
+        return False
 
 
 def without_defaults(columns: str) -> tuple[str, dict[str, str]]:

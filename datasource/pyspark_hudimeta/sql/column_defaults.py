@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta.api.verbs import set_defaults
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError
-from hudimeta.sql import quoted
+from hudimeta.sql import has_query, quoted
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from pyspark_hudimeta.plain.registration import DEFAULT_KEY
@@ -39,7 +39,7 @@ def defaults_of(entry: Entry, table: HudiTable) -> dict[str, str]:
 
 
 def checked_defaults(session: SqlSession, columns: StructType, found: Mapping[str, str]) -> dict[str, str]:
-    """Default values by the columns' own spelling. Raises ConfigError, AnalysisException: See `checked_default`."""
+    """Default values by the columns' own spelling. Raises ConfigError: See `checked_default`."""
     spelt = {column_of(columns, name): text for name, text in found.items()}
     return {name: checked_default(session, columns[name], text) for name, text in spelt.items()}
 
@@ -48,20 +48,23 @@ def checked_default(session: SqlSession, column: StructField, text: str) -> str:
     """An expression that can be the default value of a column.
 
     Raises:
-        ConfigError: It reads rows, or is another one each time.
-        AnalysisException, of Spark: It does not fit the column, or is no expression.
+        ConfigError: It is no expression, reads rows, is another one each time, has no value, or does not fit the column.
     """
     option = f"DEFAULT of {column.name}"
-    if re.search(r"\bselect\b", text, re.IGNORECASE):
+    if has_query(text):
         raise ConfigError(option, text, "an expression without a query", _HINT)
-    frame = session.plain(f"SELECT ({text}) AS {quoted(column.name)}")
-    if session.jvm is not None:
-        (alias,) = session.jvm.items(frame._jdf.queryExecution().analyzed().projectList())
-        if not alias.child().foldable():
-            raise ConfigError(option, text, "an expression with one value for all rows of a statement", _HINT)
-    value = assigned(session.jvm, "DEFAULT", StructType([StructField(column.name, column.dataType)]), frame)
-    if session.jvm is None:  # there nothing looks at a plan before it runs
-        value.collect()
+    try:
+        frame = session.plain(f"SELECT ({text}) AS {quoted(column.name)}")
+        if session.jvm is not None:
+            (alias,) = session.jvm.items(frame._jdf.queryExecution().analyzed().projectList())
+            if not alias.child().foldable():
+                raise ConfigError(option, text, "an expression with one value for all rows of a statement", _HINT)
+        value = assigned(session.jvm, "DEFAULT", StructType([StructField(column.name, column.dataType)]), frame)
+        value.collect()  # 1 / 0 is read without an error, and would fail in every INSERT
+    except PySparkException as error:
+        said = str(error).strip().partition("\n")[0].partition(" SQLSTATE:")[0]
+        allowed = f"a constant expression for a column of type {column.dataType.simpleString()}"
+        raise ConfigError(option, text, allowed, f"{_HINT} Spark says of this one: {said}") from error
     return text
 
 
