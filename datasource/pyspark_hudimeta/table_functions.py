@@ -9,6 +9,7 @@ for each action of a DataFrame. What `analyze` found out travels to `eval` in it
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,25 @@ class BoundCall(AnalyzeResult):  # type: ignore[misc]  # Spark's own classes are
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _called_as(usage: str) -> Callable[[Callable[..., BoundCall]], Callable[..., BoundCall]]:
+    """Makes an `analyze` refuse calls with other arguments by how the function is called; Spark names its parameters alone."""
+
+    def checking(analyze: Callable[..., BoundCall]) -> Callable[..., BoundCall]:
+        signature = inspect.signature(analyze)
+
+        def checked(*arguments: AnalyzeArgument, **named: AnalyzeArgument) -> BoundCall:
+            try:
+                signature.bind(*arguments, **named)
+            except TypeError as error:
+                name, given = usage.partition("(")[0], [*("?" for _ in arguments), *(f"{key} => ?" for key in named)]
+                raise ConfigError(f"call of {name}", ", ".join(given), usage, f"Call it so ({error}).") from None
+            return analyze(*arguments, **named)
+
+        return checked  # not by `functools.wraps`: Spark would look through it, and refuse the call itself
+
+    return checking
+
+
 class HudiTableChanges:
     """`hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])`: what the commits between two completion times left.
 
@@ -63,6 +83,7 @@ class HudiTableChanges:
         self._bound = bound
 
     @staticmethod
+    @_called_as("hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])")
     def analyze(
         path: AnalyzeArgument, query_type: AnalyzeArgument, begin: AnalyzeArgument, end: AnalyzeArgument | None = None
     ) -> BoundCall:
@@ -97,6 +118,7 @@ class HudiMetadata:
         self._bound = bound
 
     @staticmethod
+    @_called_as("hudi_metadata(path[, partition])")
     def analyze(path: AnalyzeArgument, partition: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of the records.
 
@@ -125,6 +147,7 @@ class HudiTimeline:
         self._bound = bound
 
     @staticmethod
+    @_called_as("hudi_timeline(path[, archived])")
     def analyze(path: AnalyzeArgument, archived: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of a timeline.
 
@@ -154,6 +177,7 @@ class HudiFilesystemView:
         self._bound = bound
 
     @staticmethod
+    @_called_as("hudi_filesystem_view(path[, partitions])")
     def analyze(path: AnalyzeArgument, partitions: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of file slices.
 

@@ -117,6 +117,11 @@ def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSessio
         ("hudi_table_changes('{path}', 'latest_state', 'soon')", "hoodie.datasource.read.begin.instanttime"),
         ("hudi_table_changes('{path}', 'cdc', 'earliest')", "hoodie.table.cdc.enabled"),
         ("hudi_table_changes('{path}', 'cdc', cast(null as string))", "HUDIMETA_CONFIG: argument 'begin'"),
+        ("hudi_table_changes('{path}', 'cdc')", "HUDIMETA_CONFIG: call of hudi_table_changes has the value '?, ?'"),
+        ("hudi_table_changes()", "hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])"),
+        ("hudi_metadata('{path}', 'files', 3)", "allowed is hudi_metadata(path[, partition])"),
+        ("hudi_query_timeline('{path}', archive => true)", "archive"),
+        ("hudi_filesystem_view('{path}', '*', partitions => '*')", "HUDIMETA_CONFIG: call of hudi_filesystem_view"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_query_is_made(spark: SparkSession, tmp_path: Path, call: str, says: str) -> None:
