@@ -85,6 +85,9 @@ def test_columns_are_declared_anew(attached: SparkSession, t: str) -> None:
     before = len(hudimeta.Table(folder_of(attached, t)).timeline.writes)
     attached.sql(f"alter table {t} change column n N int comment 'how many'")
     assert len(hudimeta.Table(folder_of(attached, t)).timeline.writes) == before, "a comment is the catalog's alone"
+    attached.sql(f"alter table {t} alter column n type int")
+    assert "by more than case" in refusal(lambda: attached.sql(f"alter table {t} rename column s.a to A"))
+    assert len(hudimeta.Table(folder_of(attached, t)).timeline.writes) == before, "nothing has changed"
     attached.sql(f"alter table {t} change column n n bigint after s")
     attached.sql(f"alter table {t} alter column n drop not null")
     attached.sql(f"alter table {t} add columns (s.b string after a, s.c int first)")

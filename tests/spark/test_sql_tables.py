@@ -164,6 +164,7 @@ def test_a_query_makes_no_table_in_a_folder_that_holds_something(attached: Spark
     assert rows(attached, t) == [(1,)]
 
 
+@pytest.mark.oldest
 def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Name) -> None:
     t, catalog = name(), attached.catalog
     schema = attached.createDataFrame([], "id int, month string").schema
@@ -183,6 +184,13 @@ def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Nam
     assert catalog.getTableProperties(t) == {"primaryKey": "id", "type": "mor"}
     catalog.truncateTable(t)
     assert rows(attached, t) == []
+    other = name()
+    attached.sql(f"create table {other} (id int, month string) using parquet partitioned by (month)")
+    attached.sql(f"insert into {other} values (1, 'b')")
+    assert [one.partition for one in catalog.listPartitions(other)] == ["month=b"], "tables of Spark's are asked by Spark"
+    assert "USING parquet" in catalog.getCreateTableString(other)
+    catalog.dropTable(other, ifExists=True)
+    catalog.dropTable(other, ifExists=True)
     place = Path(table_of(attached, t).path)
     catalog.dropTable(t)
     assert not place.exists()

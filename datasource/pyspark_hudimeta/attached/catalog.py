@@ -27,6 +27,9 @@ _FORMAT = "hudimeta"
 _PARTITION: Any = getattr(of_spark, "TablePartition", NamedTuple("TablePartition", [("partition", str)]))
 """What `listPartitions` gives, in sessions of Spark too that do not have it."""
 
+_HAS_METHODS = hasattr(Catalog, "listPartitions")
+"""Whether this Spark's catalog can do itself what statements do."""
+
 
 class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are not typed here
     """Spark's catalog, which also knows tables of ours.
@@ -60,7 +63,7 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
 
     def dropTable(self, tableName: str, ifExists: bool = False, purge: bool = False) -> None:  # noqa: N802, N803
         """As Spark's, of Spark 4.3; a table of ours goes as by DROP TABLE."""
-        if self._rows(tableName, "DROP TABLE {}" + " PURGE" * purge) is None:
+        if self._rows(tableName, "DROP TABLE " + "IF EXISTS " * ifExists + "{}" + " PURGE" * purge) is None:
             super().dropTable(tableName, ifExists, purge)
 
     def truncateTable(self, tableName: str) -> None:  # noqa: N802, N803
@@ -70,7 +73,7 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
 
     def analyzeTable(self, tableName: str, noScan: bool = False) -> None:  # noqa: N802, N803
         """As Spark's, of Spark 4.3; statistics of tables of ours are there already."""
-        if self._rows(tableName, "ANALYZE TABLE {} COMPUTE STATISTICS") is None:
+        if self._rows(tableName, "ANALYZE TABLE {} COMPUTE STATISTICS" + " NOSCAN" * noScan) is None:
             super().analyzeTable(tableName, noScan)
 
     def recoverPartitions(self, tableName: str) -> None:  # noqa: N802, N803
@@ -80,7 +83,7 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
 
     def getCreateTableString(self, tableName: str, asSerde: bool = False) -> str:  # noqa: N802, N803
         """As Spark's, of Spark 4.3."""
-        found = self._rows(tableName, "SHOW CREATE TABLE {}")
+        found = self._rows(tableName, "SHOW CREATE TABLE {}" + " AS SERDE" * asSerde)
         return str(super().getCreateTableString(tableName, asSerde) if found is None else found[0][0])
 
     def getTableProperties(self, tableName: str) -> dict[str, str]:  # noqa: N802, N803
@@ -94,7 +97,9 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
         return list(super().listPartitions(tableName) if found is None else [_PARTITION(partition=row[0]) for row in found])
 
     def _rows(self, name: str, statement: str) -> list[Any] | None:
-        """What a statement returns about a table of ours; None for any other name."""
+        """What a statement returns; None where a method of Spark's does the same, which it does for all tables but ours."""
         session = self._statements()
         entry = session.entry_named(name) if session is not None else None
-        return None if session is None or entry is None else session.own(statement.format(entry.name.sql)).collect()
+        if session is not None and entry is not None:
+            return list(session.own(statement.format(entry.name.sql)).collect())
+        return None if _HAS_METHODS else list(self._spark.sql(statement.format(name)).collect())
