@@ -151,7 +151,7 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("SET hoodie.sql.bulk.insert.enable = true", _DML),
         Listed("SET hoodie.sql.insert.mode = non-strict", _DML),
         Listed("INSERT INTO trips VALUES (2, 'u12', 'rider-L', 0.5, 'rome'), (1, 'u12', 'rider-L', 1.5, 'rome')", _DML),
-        Listed("SELECT ts, uuid, fare FROM trips WHERE city = 'rome'", _QUERIES),
+        Listed("SELECT ts, uuid, fare FROM trips WHERE city = 'rome'", _QUERIES, newer=_KEEPS_BOTH),
         Listed("SET hoodie.sql.insert.mode = strict", _DML),
         Listed(
             "INSERT INTO trips VALUES (1, 'u1', 'rider-A', 1.5, 'rome')",
@@ -193,6 +193,7 @@ SECTIONS: dict[str, list[Listed]] = {
             "INSERT INTO trips (uuid, city, ts, fare) SELECT 'u11', city, ts, fare WHERE uuid = 'u7'",
             _SPARK,
             "takes it, and writes nothing",
+            newer=_NOT_IN_HUDI,
         ),
     ],
     "Schema evolution": [
@@ -320,6 +321,7 @@ SECTIONS: dict[str, list[Listed]] = {
             "drops both",
             refused="Drop these first",
             because="`partition_stats` rests on it: drop that first",
+            newer=_NEEDS_LOCK,
         ),
         Listed("DROP INDEX partition_stats ON trips", _QUERIES, newer=_NEEDS_LOCK),
         Listed("DROP INDEX column_stats ON trips", _QUERIES, newer=_NEEDS_LOCK),
