@@ -143,3 +143,12 @@ def test_constants_are_refused_before_a_write_begins(spark: SparkSession, table:
             pyspark_hudimeta.sql(spark, statement)
         assert files() == before, statement
     assert rows(spark, "update by_door set price = '2.5', ts = 3 where id = 1") == [(1,)]
+
+
+def test_inserts_after_one_from_read_before_any_of_them_writes(spark: SparkSession, table: hudimeta.Table) -> None:
+    more = (
+        "from by_door insert into by_door select id + 100, name, price, ts, day "
+        "insert into by_door select id + 200, 'x', price, 1, day"
+    )
+    assert rows(spark, more) == [(19, 19), (19, 19)]
+    assert rows(spark, "select count(*), count_if(name = 'x') from by_door") == [(57, 19)]

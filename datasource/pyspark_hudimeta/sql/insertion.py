@@ -185,7 +185,9 @@ class _Insertion:
         kept = StructType([c for c in columns if c.name not in self._fixed])
         # As Spark takes them: `PARTITION (day = '2026-01-31')` is the text of a date, which a row's value must not be.
         constants = {name: expr(value).cast(columns[name].dataType) for name, value in self._fixed.items()}
-        return filled(kept, rows, from_query, self._defaults).withColumns(constants).select(*map(quoted, columns.names))
+        found = filled(kept, rows, from_query, self._defaults)
+        found = found.withColumns(constants) if constants else found  # Connect takes no empty list
+        return found.select(*map(quoted, columns.names))
 
 
 def _constant(name: str, value: str) -> str:

@@ -48,7 +48,11 @@ def insert_each(session: SqlSession, statement: InsertEach) -> DataFrame | None:
         return None
     tables = _tables(session, statement)
     with ExitStack() as stack:
-        read = [_read(session, entry, one, stack) for entry, one in tables]
+        checked = [_checked(session, entry, one) for entry, one in tables]
+        # An attached session's queries stay at the moment at which they were analysed, others are planned when they run.
+        stays = hasattr(session.spark, "is_attached")
+        kept = [rows if stays or not number else rows.localCheckpoint() for number, rows in enumerate(checked)]
+        read = [_named(session, one, rows, stack) for (_, one), rows in zip(tables, kept, strict=True)]
         return reduce(DataFrame.unionAll, [insert(session, entry, one) for (entry, _), one in zip(tables, read, strict=True)])
 
 
@@ -83,10 +87,15 @@ def _tables(session: SqlSession, statement: InsertEach) -> list[tuple[Entry, Ins
     return found
 
 
-def _read(session: SqlSession, entry: Entry, one: Insert, stack: ExitStack) -> Insert:
-    """The INSERT with the rows of its query as they are now, once nothing is found wrong with it."""
+def _checked(session: SqlSession, entry: Entry, one: Insert) -> DataFrame:
+    """The rows of an INSERT's query, once nothing is found wrong with it."""
     rows = session.query(one.query)
     checked_rows(session, entry, one, rows)
+    return rows
+
+
+def _named(session: SqlSession, one: Insert, rows: DataFrame, stack: ExitStack) -> Insert:
+    """The INSERT with a view of its rows as its query."""
     name = f"_hudimeta_insert_{next(_NUMBER)}"
     rows.createOrReplaceTempView(name)
     stack.callback(session.spark.catalog.dropTempView, name)
