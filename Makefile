@@ -48,8 +48,8 @@ shapes-full: ## every shape of query through every door of Spark on every kind o
 servers: ## start ZooKeeper and moto's Amazon for tests, print how they are found, and run until control-C
 	@$(RUN) --java python -m tests.concurrency.servers
 
-connect: ## Spark's tests of SQL, table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some eight minutes
-	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_sql_door.py tests/spark/test_merge_into.py tests/spark/test_sql_defaults.py tests/spark/test_sql_list.py tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/spark/test_query_kinds.py tests/docs/test_spark.py $(PYTEST_ARGS)
+connect: ## Spark's tests of SQL, procedures, table functions, HudiTable, streams, routed writes, query shapes and the guide through Spark Connect, some twenty minutes
+	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest $(wildcard tests/spark/test_sql_*.py) tests/spark/test_scripts.py tests/spark/test_merge_into.py tests/spark/test_quick_start.py tests/spark/test_streams.py tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/spark/test_query_kinds.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
 doors-full: ## all tests of writes, and services after them, through HudiTable, by Spark's executors: a classic session, then Spark Connect, two hours
 	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)

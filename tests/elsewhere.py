@@ -11,12 +11,14 @@ from collections.abc import Iterable
 
 import pytest
 
-__all__ = ["REMOTE", "of_other_verbs", "only_when"]
+__all__ = ["REMOTE", "SAYS_STATEMENTS", "of_other_verbs", "only_when"]
 
 REMOTE = bool(os.environ.get("HUDIMETA_TEST_REMOTE"))
 """Whether the session of this run goes through Spark Connect."""
 CLASSIC_FIXTURES = frozenset({"attached"})
-"""A session of Connect cannot be attached."""
+"""A session of Connect cannot be attached; modules that say `SAYS_STATEMENTS` do not need it to be."""
+SAYS_STATEMENTS = pytest.mark.says_statements
+"""Marks tests of an attached session whose statements are also said by `pyspark_hudimeta.sql` through Spark Connect."""
 
 
 def only_when(condition: object, where: str) -> pytest.MarkDecorator:
@@ -35,5 +37,9 @@ def of_other_verbs(items: Iterable[pytest.Item], remote: bool = REMOTE) -> list[
         item
         for item in items
         if not all(marker.args[0] for marker in item.iter_markers("only_when"))
-        or (remote and not CLASSIC_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())))
+        or (
+            remote
+            and not CLASSIC_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+            and item.get_closest_marker(SAYS_STATEMENTS.name) is None
+        )
     ]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.elsewhere import REMOTE
 from tests.spark.sql_tables import NUMBER, Name
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @pytest.fixture
@@ -35,14 +36,33 @@ def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
         spark.conf.unset(key)
 
 
+class SaysStatements:
+    """A session of Spark Connect, for tests that know of statements only that they are said by `sql`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
+        """As that of an attached session."""
+        import pyspark_hudimeta
+
+        return pyspark_hudimeta.sql(self._spark, text, args, **frames)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+
 @pytest.fixture
 def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session with the attached door."""
+    """The session with the attached door; through Spark Connect one whose statements go to `pyspark_hudimeta.sql`."""
     import pyspark_hudimeta
 
-    pyspark_hudimeta.attach(spark)
-    yield spark
-    pyspark_hudimeta.detach(spark)
+    if REMOTE:
+        yield SaysStatements(spark)  # type: ignore[misc]
+    else:
+        pyspark_hudimeta.attach(spark)
+        yield spark
+        pyspark_hudimeta.detach(spark)
     for view in spark.catalog.listTables():
         if view.name.startswith("_hudimeta_read"):  # what a temporary view of an earlier moment reads
             spark.catalog.dropTempView(view.name)
@@ -66,8 +86,9 @@ def name(attached: SparkSession) -> Iterator[Name]:
         return names[-1]
 
     yield new
-    import pyspark_hudimeta
+    if not REMOTE:
+        import pyspark_hudimeta
 
-    pyspark_hudimeta.attach(attached)
+        pyspark_hudimeta.attach(attached)
     for made in names:
         attached.sql(f"drop table if exists {made} purge")

@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from hudimeta.errors import ConfigError
+from tests.elsewhere import REMOTE, only_when
 from tests.spark.tables import contents, create, instants, rows
 
 if TYPE_CHECKING:
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 Sql = Callable[..., "DataFrame"]
 
 
-@pytest.fixture(params=["attached", "by function"])
+@pytest.fixture(params=["by function"] if REMOTE else ["attached", "by function"])
 def sql(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Sql]:
-    """Both ways to run a script."""
-    if request.param == "attached":
-        pyspark_hudimeta.attach(spark)
-    yield spark.sql if request.param == "attached" else partial(pyspark_hudimeta.sql, spark)
+    """Both ways to run a script, of which one is there through Spark Connect."""
+    if request.param == "by function":
+        yield partial(pyspark_hudimeta.sql, spark)
+        return
+    pyspark_hudimeta.attach(spark)
+    yield spark.sql
     pyspark_hudimeta.detach(spark)
 
 
@@ -166,6 +169,7 @@ def test_scripts_about_other_tables_are_sparks_own(sql: Sql, spark: SparkSession
         sql("begin leave nowhere; end")
 
 
+@only_when(not REMOTE, "classic sessions: it counts in Spark's own function")
 def test_execute_immediate_evaluates_its_expression_once(sql: Sql, table: Path, spark: SparkSession) -> None:
     """Also of a statement that is Spark's; a UDF counts."""
     times = spark.sparkContext.accumulator(0)

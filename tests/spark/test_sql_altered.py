@@ -12,11 +12,14 @@ import hudimeta
 from hudimeta.config import HudiWarning
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
+from tests.elsewhere import REMOTE, SAYS_STATEMENTS
 from tests.spark.sql_tables import Name, rows
 from tests.spark.tables import refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_new_columns_stand_before_those_of_the_partition(attached: SparkSession,
     """As Apache Hudi has them: an INSERT without names goes by the places of columns."""
     made = attached.createDataFrame([(1, "x", "a")], "id int, p string, v string")
     options = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.datasource.write.partitionpath.field": "p"}
-    made.write.format("hudimeta").options(**options, **{"hoodie.table.name": t}).save(str(tmp_path / "t"))
+    made.write.format("hudimeta").options(**options, **{"hoodie.table.name": t}).mode("append").save(str(tmp_path / "t"))
     attached.sql(f"create table {t} using hudimeta location '{tmp_path / 't'}'")
     attached.sql(f"insert into {t} values (2, 'b', 'y')")
     attached.sql(f"alter table {t} add columns (w string, n int)")
@@ -86,7 +89,7 @@ def test_columns_are_declared_anew(attached: SparkSession, t: str) -> None:
     attached.sql(f"alter table {t} change column n N int comment 'how many'")
     assert len(hudimeta.Table(folder_of(attached, t)).timeline.writes) == before, "a comment is the catalog's alone"
     attached.sql(f"alter table {t} alter column n type int")
-    assert "by more than case" in refusal(lambda: attached.sql(f"alter table {t} rename column s.a to A"))
+    assert "another name" in refusal(lambda: attached.sql(f"alter table {t} rename column s.a to a"))
     assert len(hudimeta.Table(folder_of(attached, t)).timeline.writes) == before, "nothing has changed"
     attached.sql(f"alter table {t} change column n n bigint after s")
     attached.sql(f"alter table {t} alter column n drop not null")
@@ -124,7 +127,8 @@ def test_texts_become_dates_and_numbers_become_decimals(attached: SparkSession, 
     assert rows(attached, f"{t} where id <> 2", texts) == shown
     for where in ("day >= date '2026-01-31'", "n between 6 and 7.25", "x > 1", "s < 20 and s > 2"):
         assert rows(attached, f"{t} where {where}", texts) == shown, where
-    pyspark_hudimeta.detach(attached)
-    assert rows(attached, f"{t} where id <> 2", texts) == shown
-    pyspark_hudimeta.attach(attached)
+    if not REMOTE:
+        pyspark_hudimeta.detach(attached)
+        assert rows(attached, f"{t} where id <> 2", texts) == shown
+        pyspark_hudimeta.attach(attached)
     check_all(open_storage(folder_of(attached, t)))

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hudimeta
+from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.tables import check, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 COLUMNS = "(id int comment 'the key', name string, price double, ts bigint, day string, hour int)"
 

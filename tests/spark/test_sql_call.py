@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark_hudimeta import HudiTable
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from tests.elsewhere import SAYS_STATEMENTS
+
+pytestmark = SAYS_STATEMENTS
 
 
 def test_call_by_name_by_path_and_by_place(attached: SparkSession, tmp_path: Path) -> None:

@@ -15,11 +15,14 @@ from pyspark_hudimeta import last_commit
 from pyspark_hudimeta.routed.executors import SparkExecutors
 
 import hudimeta
+from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.tables import check, create, instants, refusal
 from tests.spark.tables import rows as made
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 NUMBER = count()
 
@@ -138,7 +141,7 @@ def test_fields_of_structs_are_set(attached: SparkSession, tmp_path: Path, kind:
         }.items():
             assert text in refusal(partial(attached.sql, f"update nested set {assigned}"))
         rows = attached.sql("select 1 as id, 7 as v").alias("u")
-        merging = rows.mergeInto("nested", expr("nested.id = u.id"))
+        merging = pyspark_hudimeta.merge_into(rows, "nested", expr("nested.id = u.id"))
         merging.whenMatched().update({"s.a": expr("u.v"), "nested.s.deep.x": expr("u.v")}).merge()
         ((struct,),) = attached.sql("select s from nested where id = 1").collect()
         assert struct.asDict(True) == {"a": 7, "b": "v", "Deep": {"x": 7, "y": 11}}

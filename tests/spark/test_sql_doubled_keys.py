@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.sql_tables import Name, rows
 from tests.spark.tables import refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hudimeta
+from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.tables import check, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 
 @pytest.fixture

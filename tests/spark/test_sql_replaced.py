@@ -10,10 +10,13 @@ import pytest
 
 import hudimeta
 from hudimeta.config import HudiWarning
+from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.tables import check, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 
 @pytest.fixture

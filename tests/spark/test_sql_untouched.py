@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyspark_hudimeta
 import pytest
 
+from tests.elsewhere import REMOTE, only_when
 from tests.spark.tables import create, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = only_when(not REMOTE, "classic sessions, which alone can be attached")
 STATEMENTS = [
     "select 1 as `update t set`",
     "-- insert into t\nselect 'merge into hudimeta' as a;",

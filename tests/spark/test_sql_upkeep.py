@@ -10,10 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
+from tests.elsewhere import SAYS_STATEMENTS
+from tests.spark.sql_tables import SCAN
 from tests.spark.tables import check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = SAYS_STATEMENTS
 
 
 @pytest.fixture
@@ -102,7 +106,7 @@ def test_explain_shows_what_runs_and_changes_nothing(attached: SparkSession, pat
         return str(row(attached.sql(statement))["plan"])
 
     before = [str(i) for i in hudimeta.Table(path).timeline.instants]
-    assert "FileScan parquet" in plan("explain select * from kept where id = 3")
+    assert SCAN in plan("explain select * from kept where id = 3")
     assert "== Analyzed Logical Plan ==" in plan("explain extended select * from kept")
     changing = "merge into kept t using (select 1 as id, 2D as x) s on t.id = s.id when matched then update set x = s.x"
     for statement, word in (
@@ -113,7 +117,7 @@ def test_explain_shows_what_runs_and_changes_nothing(attached: SparkSession, pat
     ):
         shown = plan(f"explain formatted {statement}")
         assert f"hudimeta {word} of spark_catalog.default.kept" in shown
-        assert "Scan parquet" in shown
+        assert SCAN.replace("File", "") in shown
     for statement in ("optimize kept zorder by (x)", "vacuum kept", "create index i on kept (x)", "call show_commits('kept')"):
         said = " ".join(statement.split()[: 1 + statement.startswith("create")]).upper()
         assert plan(f"explain {statement}").startswith(f"== hudimeta {said} "), statement
