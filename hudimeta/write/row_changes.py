@@ -169,12 +169,15 @@ def partial_columns(session: WriteSession, table: TableFiles, changed: Iterable[
 
     Readers fill the rest from the version before, where they can. Indexes of values want whole rows, and a merger of the user's
     own too. Where a column may say of a row that it deletes, Apache Hudi's readers look for it in what was logged at its place
-    among all columns, and take what lies there for it.
+    among all columns, and take what lies there for it. Where columns have a history, they bring what was logged to all columns
+    of today first, so that what was not logged comes as null; its writers log whole rows where they may get one.
     """
     rules, schema = session.rules, table.snapshot.file_schema
     facts = table.file_format(schema).facts
     needs_all = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None
     needs_all = needs_all or not session.properties.fills_partial_rows
+    on_read = session.options.is_set(keys.SCHEMA_ON_READ) and session.options.get(keys.SCHEMA_ON_READ)
+    needs_all = needs_all or on_read or table.snapshot.history is not None
     needs_all = needs_all or bool({DELETED_COLUMN, OPERATION_COLUMN, rules.delete_field} & set(schema.names))
     logs = session.properties.type is TableType.MERGE_ON_READ and session.properties.populate_meta
     if needs_all or facts.values or facts.expressions or not logs or not session.options.get(keys.PARTIAL_UPDATES):

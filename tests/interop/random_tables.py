@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.interop.random_columns import column_of
+from tests.interop.random_columns import ON_READ, column_of
 from tests.interop.random_rows import COLUMNS, FIRST_HOUR_MS, HOUR_MS, Row
 
 KEYGEN = "hoodie.datasource.write.keygenerator.class"
@@ -90,7 +90,7 @@ class Kind:
     @property
     def logs_parts(self) -> bool:
         """Whether a change of some columns may log those alone."""
-        return self.type == "MERGE_ON_READ" and not self.marker
+        return self.type == "MERGE_ON_READ" and not self.marker and ON_READ not in self.shared
 
     @property
     def has_rings(self) -> bool:

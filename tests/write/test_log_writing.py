@@ -126,6 +126,23 @@ def test_updates_log_whole_rows_where_hudi_could_not_fill_them(tmp_path: Path, o
     assert contents(table) == [(f"k{n:04d}", 1, 1.5 if n < 3 else 1.0) for n in range(6)]
 
 
+@pytest.mark.parametrize("altered", [True, False])
+def test_updates_log_whole_rows_where_columns_have_a_history_or_may_get_one(tmp_path: Path, altered: bool) -> None:
+    """Apache Hudi's readers would take what was not logged for null, and the key, too."""
+    rows = simple_rows(range(4), 1)
+    options = {**PARTIAL, "hoodie.write.table.version": "9"}
+    Table.create(tmp_path / "t", rows.schema, key="id", ordering="ts", type="MERGE_ON_READ", options=options)
+    table = Table(tmp_path / "t", PARTIAL | ({} if altered else {"hoodie.schema.on.read.enable": "true"}))
+    table.insert(rows)
+    if altered:
+        table.alter(add={"note": pa.string()})
+    table.update({"x": "x + 0.5"}, where="id < 'k0002'")
+    blocks = [block for blocks in logs_of(tmp_path / "t").values() for block in blocks]
+    assert [decode_data_block(block).column_names for block in blocks] == [table.schema.names]
+    assert all(HeaderKey.IS_PARTIAL not in block.header for block in blocks)
+    assert contents(table) == [(f"k{n:04d}", 1, 1.5 if n < 2 else 1.0) for n in range(4)]
+
+
 @pytest.mark.parametrize("marker", ["_hoodie_is_deleted", "gone"])
 def test_updates_log_whole_rows_where_a_column_marks_deletes(tmp_path: Path, marker: str) -> None:
     """Apache Hudi's readers would take another value of the block for the mark, and lose the row."""
