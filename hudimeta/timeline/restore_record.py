@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hudimeta.errors import NotFound
+from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.avro.container import container_entries, encode_container
 from hudimeta.formats.avro.schemas import RESTORE_METADATA, RESTORE_PLAN
 from hudimeta.timeline.rollback_record import FilesByPartition, rollback_record
@@ -127,6 +127,10 @@ def _named_by(timeline: _Listed, undoing: Instant) -> Iterable[tuple[str, Action
         plan = timeline.plan(undoing)
     except NotFound:  # completed or taken back since the listing
         return ()
+    except CorruptFileError:
+        if undoing.action is Action.RESTORE:
+            raise
+        return ()  # a rollback that was torn as it began has taken nothing back; whoever is to finish it says so
     if undoing.action is Action.RESTORE:
         return [(time, action.completed_as) for time, action in decode_restore_plan(plan).instants]
     one = plan.get("instantToRollback")

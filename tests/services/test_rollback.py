@@ -9,7 +9,7 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.restoring import refuse_undone
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitConflict, UndoError
+from hudimeta.errors import CommitConflict, HudiError, UndoError
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.services.rollback import roll_back
 from hudimeta.storage import LocalStorage
@@ -134,3 +134,12 @@ def test_a_rollback_that_died_is_seen_by_all_and_finished_by_the_next_write(tmp_
     write_rows(beside, Operation.UPSERT, simple_rows([1, 40], 8))
     table.model.write(Operation.UPSERT, simple_rows([1, 40], 8))
     is_sound(table)
+
+
+def test_a_plan_that_was_torn_as_it_was_written_hides_no_write(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **KEPT)
+    later = f"{int(table.session().snapshot_now().timeline.last_time) + 1}"
+    table.storage.put(f".hoodie/timeline/{later}.rollback.requested", b"Obj\x01\x04")
+    table.model.check(table.read())
+    with pytest.raises(HudiError, match=f"{later}.rollback.requested"):
+        table.write(Operation.UPSERT, simple_rows([1], 8))
