@@ -1,9 +1,13 @@
 """P24: a table that lives long: thousands of small commits, kept by `maintain` alone. Does the last cost what the first did?
 
 Each commit has a hundred rows, half of them new, and `maintain` runs after it, as an inline service would. After every tenth
-the cost of a point query and of the plan of everything is noted. Times are CPU seconds of this process, which the load of the
-machine does not change. The first tenth is held against the last one, without the first hundred commits, when nothing is there
-yet to compact, clean or archive. What lies in `.hoodie` is counted all along.
+the cost of a point query and of the plan of everything is noted. Times are CPU seconds of this process. The first tenth is held
+against the last one, without the first hundred commits, when nothing is there yet to compact, clean or archive. What lies in
+`.hoodie` is counted all along.
+
+A life takes an hour, in which the machine does not stay the same: the same work takes up to a quarter more CPU seconds while
+others use the caches and the second half of each core. So a fixed piece of work is timed beside the questions, and the goals
+speak of what a tenth took in units of that. All figures are printed as they are.
 
 `HUDIMETA_LIFE=10000` says how many commits the full size has.
 """
@@ -29,6 +33,7 @@ SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64(
 PARTITIONS = 4
 WRITES = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 KEPT = {**WRITES, "hoodie.clean.commits.retained": "10", "hoodie.keep.min.commits": "20", "hoodie.keep.max.commits": "30"}
+FIXED = "fixed work"
 PATIENCE_S = 6 * 3600
 KEYS = 5_000
 """So many keys there are in the end: new ones take the place of the oldest, so that the table does not grow for ever."""
@@ -59,12 +64,20 @@ def inside(path: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
+def fixed_work() -> int:
+    """A few milliseconds that only the machine changes: nothing is made that the collector of garbage would visit."""
+    found = 0
+    for number in range(40_000):
+        found = (found * 31 + len(str(number))) & 0xFFFFFF
+    return found
+
+
 def live(job: Job, path: Path, kind: str, commits: int) -> dict[str, list[float]]:
     """Let a table live; milliseconds of CPU of every commit, every maintenance, and of the questions in between."""
     import hudimeta
 
     ours.create(path, SCHEMA, "id", "part", "ts", kind, ["column_stats", "record_index"])
-    spent: dict[str, list[float]] = {name: [] for name in ("commit", "maintain", "point query", "full plan")}
+    spent: dict[str, list[float]] = {name: [] for name in ("commit", "maintain", "point query", "full plan", FIXED)}
 
     def timed(name: str, act: Callable[[], object]) -> None:
         began = time.process_time()
@@ -80,6 +93,7 @@ def live(job: Job, path: Path, kind: str, commits: int) -> dict[str, list[float]
             key = new["id"][0].as_py()
             timed("point query", lambda key=key: _found(path, key))  # type: ignore[misc]
             timed("full plan", lambda: hudimeta.Table(str(path)).scan().plan())
+            timed(FIXED, fixed_work)
         if (commit + 1) % tenth == 0:
             count, size = inside(path)["all"]
             print(f"  {commit + 1:6,} commits: {count:,} files, {size:,} bytes in .hoodie", flush=True)
@@ -136,9 +150,12 @@ def _stays(name: str) -> Goal:
         notes = sides[OURS].notes
         if sides[OURS].error:
             return None
-        return bool(notes[f"{name} CPU ms p95, last tenth"] <= LIMIT * notes[f"{name} CPU ms p95, first tenth"])
+        slower = notes[f"{FIXED} CPU ms p50, last tenth"] / notes[f"{FIXED} CPU ms p50, first tenth"]
+        first, last = (notes[f"{name} CPU ms p95, {tenth} tenth"] for tenth in ("first", "last"))
+        return bool(last <= LIMIT * slower * first)
 
-    return Goal(f"p95 of a {name} in the last tenth is at most {LIMIT:g}x that in the first", met, only_at_full_scale=True)
+    text = f"p95 of a {name} in the last tenth is at most {LIMIT:g}x that in the first, beside the fixed work in both"
+    return Goal(text, met, only_at_full_scale=True)
 
 
 GOALS = tuple(_stays(name) for name in ("commit", "point query", "full plan"))
