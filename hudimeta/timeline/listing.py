@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from hudimeta.config import HudiWarning
 from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.timeline.clock import format_instant
-from hudimeta.timeline.naming import LAYOUT_V1, InstantFile, parse_instant_name
+from hudimeta.timeline.naming import LAYOUT_V1, NAMES_KEPT, InstantFile, parse_instant_name
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["RELIST_PAUSES_S", "InstantKey", "TimelineListing", "list_instants"]
@@ -50,29 +51,47 @@ class TimelineListing:
     bare: tuple[Instant, ...]
 
 
+class _Said(NamedTuple):
+    """What the name of a file says, with what is asked of it again and again.
+
+    Attributes:
+        file: What the name says.
+        key: Of its instant.
+        needs_content: It is a completed write, which is half written as long as it is empty.
+    """
+
+    file: InstantFile
+    key: InstantKey
+    needs_content: bool
+
+
+@lru_cache(maxsize=NAMES_KEPT)
+def _said(name: str) -> _Said | None:
+    file = parse_instant_name(name)
+    if file is None:
+        return None
+    needs_content = file.state is State.COMPLETED and file.action.writes_data
+    return _Said(file, (file.time, file.action.completed_as), needs_content)
+
+
 class _Found(NamedTuple):
-    """One file of an instant."""
+    """The files of a listing that are of instants, by instant. Attributes: empty: Names of completed writes without content."""
 
-    name: str
-    size: int
-    modified_ms: int
-
-    @property
-    def said(self) -> InstantFile:
-        """What the name says."""
-        found = parse_instant_name(self.name)
-        if found is None:
-            raise ValueError(self.name)
-        return found
-
-    @property
-    def is_half_written(self) -> bool:
-        return self.size == 0 and self.said.state is State.COMPLETED and self.said.action.writes_data
+    files: dict[InstantKey, list[FileInfo]]
+    empty: list[str]
 
 
 class _Group(NamedTuple):
-    """What the files of one instant say together. Attributes: names: Requested first; is_bare: See `TimelineListing`."""
+    """What the files of one instant say together.
 
+    Attributes:
+        order: By which instants are sorted.
+        instant: What they say.
+        names: Requested first.
+        is_bare: See `TimelineListing`.
+    """
+
+    order: tuple[str, bool, str]
     instant: Instant
     names: tuple[str, ...]
     is_bare: bool
@@ -93,75 +112,83 @@ def list_instants(
     """
     found = _instant_files(storage.list(folder))
     for pause in RELIST_PAUSES_S:
-        if not _half_written(found):
+        if not found.empty:
             break
         sleep(pause)
         found = _instant_files(storage.list(folder))
     if layout != LAYOUT_V1:
-        _warn_of_empty(join(place, folder), found)
-    files: dict[InstantKey, list[_Found]] = {}
-    for one in found:
-        said = one.said
-        files.setdefault((said.time, said.action.completed_as), []).append(one)
-    groups = {key: _group(tuple(group), layout, zone) for key, group in files.items()}
-    ordered = sorted(groups.values(), key=_in_order)
+        _warn_of_empty(join(place, folder), found.empty)
+    groups = {key: _group(tuple(group), layout, zone) for key, group in found.files.items()}
+    ordered = sorted(groups.values(), key=_ORDER)
     names = {key: group.names for key, group in groups.items()}
     return TimelineListing(tuple([g.instant for g in ordered]), names, tuple([g.instant for g in ordered if g.is_bare]))
 
 
-def _in_order(group: _Group) -> tuple[str, bool, str]:
-    instant = group.instant
-    return instant.time, instant.action is Action.SAVEPOINT, instant.action.value
+_ORDER = attrgetter("order")
 
 
-def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:
-    for one in _half_written(found):
-        path = join(folder, one.name)
-        text = f"{path} is empty: the write counts as completed, but what it did is not known"
+def _warn_of_empty(folder: str, names: Iterable[str]) -> None:
+    for name in names:
+        text = f"{join(folder, name)} is empty: the write counts as completed, but what it did is not known"
         warnings.warn(text, HudiWarning, stacklevel=4)
 
 
-def _half_written(found: Iterable[_Found]) -> list[_Found]:
-    return [one for one in found if not one.size and one.is_half_written]
+def _instant_files(entries: Iterable[FileInfo]) -> _Found:
+    """Sort a listing out, file by file: a commit does that with a thousand of them."""
+    files: dict[InstantKey, list[FileInfo]] = {}
+    empty: list[str] = []
+    for entry in entries:
+        path, size, _, is_folder = entry
+        name = path.rpartition("/")[2]
+        said = None if is_folder else _said(name)
+        if said is None:
+            continue
+        files.setdefault(said.key, []).append(entry)
+        if not size and said.needs_content:
+            empty.append(name)
+    return _Found(files, empty)
 
 
-def _instant_files(entries: Iterable[FileInfo]) -> list[_Found]:
-    found = [_Found(path.rpartition("/")[2], size, modified) for path, size, modified, is_folder in entries if not is_folder]
-    return [one for one in found if parse_instant_name(one.name) is not None]
+def _file(entry: FileInfo) -> InstantFile:
+    found = parse_instant_name(entry.name)
+    if found is None:
+        raise ValueError(entry.name)
+    return found
 
 
-def _by_state(one: _Found) -> tuple[State, str]:
-    return one.said.state, one.name
+def _by_state(one: FileInfo) -> tuple[State, str]:
+    return _file(one).state, one.name
 
 
 @lru_cache(maxsize=FILES_KEPT)
-def _group(files: tuple[_Found, ...], layout: int, zone: tzinfo | None) -> _Group:
+def _group(files: tuple[FileInfo, ...], layout: int, zone: tzinfo | None) -> _Group:
     instant = _instant(files, layout, zone)
-    states = [one.said.state for one in files]
+    states = [_file(one).state for one in files]
     is_bare = instant.is_completed and instant.action.writes_data and State.INFLIGHT not in states
-    return _Group(instant, tuple([one.name for one in sorted(files, key=_by_state)]), is_bare)
+    order = instant.time, instant.action is Action.SAVEPOINT, instant.action.value
+    return _Group(order, instant, tuple([one.name for one in sorted(files, key=_by_state)]), is_bare)
 
 
-def _instant(group: Sequence[_Found], layout: int, zone: tzinfo | None) -> Instant:
+def _instant(group: Sequence[FileInfo], layout: int, zone: tzinfo | None) -> Instant:
     """The highest state wins; of two completed files, which only a retried publication leaves, the earlier with content."""
-    done = [one for one in group if one.said.state is State.COMPLETED]
-    done = [one for one in done if not one.is_half_written] or done
-    waiting = [one for one in group if one.said.state is not State.COMPLETED]
+    done = [one for one in group if _file(one).state is State.COMPLETED]
+    done = [one for one in done if one.size or not _file(one).action.writes_data] or done
+    waiting = [one for one in group if _file(one).state is not State.COMPLETED]
     if done:
         first = min(done, key=lambda one: (_completion(one, layout, zone), one.name)) if len(done) > 1 else done[0]
-        said = first.said
-        pending_action = waiting[0].said.action if waiting and waiting[0].said.action is not said.action else None
+        said, pending = _file(first), _file(waiting[0]).action if waiting else None
+        pending_action = pending if pending is not said.action else None
         completion = _completion(first, layout, zone)
         return Instant(
             said.time, said.action, State.COMPLETED, completion, pending_action, first.name, first.size, first.modified_ms
         )
     last = max(waiting, key=_by_state)
-    said = last.said
+    said = _file(last)
     return Instant(said.time, said.action, said.state, None, None, last.name, last.size)
 
 
-def _completion(one: _Found, layout: int, zone: tzinfo | None) -> str:
-    said = one.said
+def _completion(one: FileInfo, layout: int, zone: tzinfo | None) -> str:
+    said = _file(one)
     if said.completion is not None:
         return said.completion
     if layout == LAYOUT_V1 or one.modified_ms <= 0:

@@ -18,7 +18,16 @@ from functools import lru_cache
 
 from hudimeta.types import Action, State
 
-__all__ = ["LAYOUT_V1", "LAYOUT_V2", "InstantFile", "completed_name", "instant_name", "parse_instant_name", "pending_name"]
+__all__ = [
+    "LAYOUT_V1",
+    "LAYOUT_V2",
+    "NAMES_KEPT",
+    "InstantFile",
+    "completed_name",
+    "instant_name",
+    "parse_instant_name",
+    "pending_name",
+]
 
 LAYOUT_V1 = 1
 LAYOUT_V2 = 2

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -377,12 +378,13 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
     return bool(pc.any(pc.is_nan(column)).as_py())
 
 
-def _leaf_paths(schema: pa.Schema) -> list[str]:
-    """Paths of the leaf columns as Parquet spells them."""
+@lru_cache(maxsize=32)
+def _leaf_paths(schema: pa.Schema) -> tuple[str, ...]:
+    """Paths of the leaf columns as Parquet spells them; asked for with every file of a write, and with each small commit."""
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, schema, store_schema=False) as empty:
         pass
     columns = empty.writer.metadata.schema
-    return [columns.column(i).path for i in range(len(columns))]
+    return tuple([columns.column(i).path for i in range(len(columns))])
