@@ -35,7 +35,7 @@ from hudimeta.testing.simulation.scheduler import Scheduler
 from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
 from hudimeta.testing.simulation.tables import Image, Lock, Manner, TableKind, image
 from hudimeta.timeline.naming import parse_instant_name
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 
 __all__ = ["Broken", "PlannedHistory", "Part", "Run", "plan", "run"]
 
@@ -299,11 +299,20 @@ def _asked_undoing(done: Run) -> set[str]:
     return {found.time for name in names if (found := parse_instant_name(name)) is not None and found.action in UNDOING}
 
 
+def _was_overtaken(files: Files, instant: str) -> bool:
+    """Whether anything, also a service, began while a write was at work: by requested time the table was never so then."""
+    found = [parsed for path in files.journal if (parsed := parse_instant_name(path.rpartition("/")[2])) is not None]
+    own = (one.completion for one in found if one.time == instant and one.action is not Action.SAVEPOINT and one.completion)
+    completion = max(own, default=instant)
+    return any(instant < one.time < completion for one in found)
+
+
 def _check(begun: Image, files: Files, storage: SimulatedStorage, now: float, done: Run) -> None:
     _check_protocol(done.trace)
     _check_the_living(done)
     log, last = done.log, ReadSeen("the last read", now, now, state_now(storage))
-    saved = [SavedSeen(time, state_at(storage, time)) for time in sorted(opened(storage).timeline.savepoints)]
+    alone = (time for time in sorted(opened(storage).timeline.savepoints) if not _was_overtaken(files, time))
+    saved = [SavedSeen(time, state_at(storage, time)) for time in alone]
     seen = Seen(log.writes, log.undos, [*log.reads, last], log.polls, saved)
     done.witness = check_serial(begun.moments, Ledger.of(files, _asked_undoing(done)), seen)
     check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])

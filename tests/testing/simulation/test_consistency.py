@@ -166,3 +166,10 @@ def test_a_saved_moment_stays_what_it_was() -> None:
         check(writes, [], saved=(SavedSeen("a", state(4.0)),))
     overtaken = [replace(writes[0], name="z"), writes[1]]  # requested later than the one that completed after it
     check(overtaken, [], saved=(SavedSeen("z", state(4.0)),))
+
+
+def test_polls_may_see_a_row_that_lost_against_an_older_one() -> None:
+    newer = WriteDone("a", Operation.UPSERT, simple_rows([0], 5, 2.0), 1, 2, WriterOutcome.ACKNOWLEDGED, "2.0")
+    writes = [newer, write("b", 3, 4)]
+    for seen in (state(4.0), ()):
+        check(writes, [read(5, 6, 2.0)], polls=(PollSeen("rows", "2.0", "4.0", seen),))
