@@ -52,7 +52,9 @@ def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch)
 def test_tests_of_other_verbs_are_left_to_them() -> None:
     def item(name: str, *conditions: object, fixtures: tuple[str, ...] = ()) -> SimpleNamespace:
         markers = [only_when(condition, "make all-full").mark for condition in conditions]
-        return SimpleNamespace(name=name, iter_markers=lambda _: markers, fixturenames=fixtures)
+        return SimpleNamespace(
+            name=name, iter_markers=lambda _: markers, get_closest_marker=lambda _: None, fixturenames=fixtures
+        )
 
     items: Any = [
         item("always"),

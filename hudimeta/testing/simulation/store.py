@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -25,6 +26,7 @@ Around = Callable[[str, str, Callable[[], Any]], Any]
 
 
 _TIMELINE = ".hoodie/timeline"
+_numbers = itertools.count()
 
 
 class StoreKind(enum.Enum):
@@ -48,11 +50,14 @@ class Files:
         now_ms: The clock of the store.
 
     Attributes:
+        root: Where it seems to be. No other store of this process is there: what a process remembers of the files of one, which
+            never change, must not be taken for what is known of another one's.
         journal: The bytes of every file that the table's timeline ever had, by path.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.now_ms = now_ms
+        self.root = f"/simulated/{next(_numbers):08d}"
         self._folders: dict[str, dict[str, _File | None]] = {}
         self.journal: dict[str, bytes] = {}
         self.guarded: set[str] = set()
@@ -141,7 +146,7 @@ class SimulatedStorage:
     @property
     def root(self) -> str:
         """See `Storage.root`."""
-        return join("/simulated", self._folder)
+        return join(self._files.root, self._folder)
 
     def _found(self, path: str) -> _File:
         found = self._files.find(path)
