@@ -20,7 +20,7 @@ from hudimeta.engine.machine import pool
 from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.formats.properties import decode_properties
 from hudimeta.reports import Report
-from hudimeta.snapshot.planned_groups import groups_in_plans
+from hudimeta.snapshot.planned_groups import groups_in_plans, plans_that_say_nothing
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
@@ -111,7 +111,8 @@ def plan(session: WriteSession, snapshot: Snapshot) -> TtlPlan:
     limit = parse_instant(session.times.next(snapshot.timeline.last_time), zone) - days * _MS_A_DAY
     over = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
     busy = {group.partition_path for group in groups_in_plans(snapshot.timeline)}
-    gone = [(instant, partition) for instant, partition in over if partition not in busy]
+    silent = plans_that_say_nothing(snapshot.timeline)  # nobody knows what they take: then every partition waits
+    gone = [] if silent else [(instant, partition) for instant, partition in over if partition not in busy]
     most = options.get(keys.TTL_MAX)
     expired = {partition: instant for instant, partition in gone[:most]}
     unknown = len(written) - len(begun)

@@ -7,7 +7,15 @@ from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, FileGroupId, Instant
 
-__all__ = ["groups_in_plans", "groups_of_clustering", "groups_under_clustering", "groups_under_compaction"]
+__all__ = [
+    "groups_in_plans",
+    "groups_of_clustering",
+    "groups_under_clustering",
+    "groups_under_compaction",
+    "plans_that_say_nothing",
+]
+
+_PLANNED = (Action.COMPACTION, Action.CLUSTERING, Action.LOG_COMPACTION)
 
 
 def groups_in_plans(timeline: Timeline) -> set[FileGroupId]:
@@ -17,6 +25,12 @@ def groups_in_plans(timeline: Timeline) -> set[FileGroupId]:
     """
     merged = _in_operations(timeline, Action.LOG_COMPACTION)
     return groups_under_compaction(timeline) | groups_under_clustering(timeline) | merged
+
+
+def plans_that_say_nothing(timeline: Timeline) -> list[Instant]:
+    """Pending services whose plan is an empty file, as a crash of the store leaves it."""
+    services = [i for i in timeline.pending if (i.pending_action or i.action) in _PLANNED]
+    return [i for i in services if not timeline.plan(i)]
 
 
 def groups_under_compaction(timeline: Timeline) -> set[FileGroupId]:
