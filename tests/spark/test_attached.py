@@ -283,8 +283,8 @@ def test_statements_that_write_pass_to_the_plain_door(attached: SparkSession, tm
     attached.sql("drop table if exists written")
     attached.sql(f"create table written using hudimeta location '{tmp_path / 't'}'")
     try:
-        attached.sql("insert into written values (50, 'p0', 1, 1.5)")
-        attached.sql("insert into written select id + 100, part, ts, x from written where id < 2")
+        attached.sql("insert into written values (50, 1, 1.5, 'p0')")
+        attached.sql("insert into written select id + 100, ts, x, part from written where id < 2")
         assert ids(attached.table("written")) == [*range(10), 50, 100, 101]
         load(attached, tmp_path / "t").where("id = 3").write.format("hudimeta").mode("append").save(str(tmp_path / "t"))
         assert attached.table("written").count() == 13
