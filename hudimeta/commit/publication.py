@@ -16,7 +16,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
-from hudimeta.timeline.rollback_record import taken_back
+from hudimeta.timeline.rollback_record import rollback_target, taken_back
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 
 __all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "check_still_ours", "commit_record", "requested_content"]
@@ -138,7 +138,8 @@ def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
     others = [i.action.value for i in timeline if i.time == write.instant and i.action not in (write.action, Action.SAVEPOINT)]
     # A rollback that died half-way freed its write's instant, and whoever finishes it takes back what bears it then.
     rollbacks = [i for i in timeline.pending if i.action is Action.ROLLBACK and i.time > write.instant]
-    if any((timeline.plan(i).get("instantToRollback") or {}).get("commitTime") == write.instant for i in rollbacks):
+    targets = (rollback_target(timeline.plan(i)) for i in rollbacks)
+    if any(target is not None and target[0] == write.instant for target in targets):
         others.append("rollback of another write there")
     # Or there was one that is undone: what names its instant later would mean ours, and readers of its record leave ours out.
     undone = [i for i in timeline.completed if i.action in (Action.ROLLBACK, Action.RESTORE) and i.time > write.instant]

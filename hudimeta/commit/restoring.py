@@ -44,6 +44,7 @@ from hudimeta.table.text_arrays import instant_text
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import parse_instant_name, pending_name
 from hudimeta.timeline.restore_record import RestoreRecord, decode_restore_plan, encode_restore_metadata
+from hudimeta.timeline.rollback_record import rollback_target
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["Restorer", "files_of_instants", "metadata_must_be_built", "newest_last", "pending_restores", "refuse_undone"]
@@ -211,10 +212,10 @@ class Restorer:
         writer = TimelineWriter(self.storage, timeline.folder)
         for rollback in (i for i in timeline.pending if i.action is Action.ROLLBACK):
             try:
-                undone = (timeline.plan(rollback).get("instantToRollback") or {}).get("commitTime")
+                target = rollback_target(timeline.plan(rollback))
             except (CorruptFileError, NotFound):
-                undone = None
-            if undone in gone or (undone is None and rollback.time > restore.time):
+                target = None
+            if target[0] in gone if target is not None else rollback.time > restore.time:
                 writer.delete_pending(rollback.time, Action.ROLLBACK, State.INFLIGHT)
                 writer.delete_pending(rollback.time, Action.ROLLBACK, State.REQUESTED)
 

@@ -27,7 +27,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import parse_instant_name
-from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
+from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan, rollback_target
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["RollbackOutcome", "RollbackPlan", "execute", "pending_plan", "plan"]
@@ -209,7 +209,8 @@ def pending_plan(timeline: Timeline, rollback: Instant) -> RollbackPlan:
         HudiError: Its requested file holds no plan.
     """
     records = decode_container(timeline.pending_bytes(rollback), rollback.file_name, ("HoodieRollbackPlan",))
-    if not records or not records[0].get("instantToRollback"):
+    target = rollback_target(records[0]) if records else None
+    if target is None:
         raise HudiError(f"rollback {rollback.time} has no plan", "Delete its requested and inflight files and write again.")
     record = records[0]
     files: dict[str, tuple[str, ...]] = {}
@@ -217,5 +218,4 @@ def pending_plan(timeline: Timeline, rollback: Instant) -> RollbackPlan:
         names = tuple(path.rpartition("/")[2] for path in request["filesToBeDeleted"])
         if names:
             files[request["partitionPath"]] = (*files.get(request["partitionPath"], ()), *names)
-    undone = record["instantToRollback"]
-    return RollbackPlan(undone["commitTime"], Action(undone["action"]), files)
+    return RollbackPlan(*target, files)

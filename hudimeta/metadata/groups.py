@@ -50,7 +50,7 @@ EMPTY_LOG_SIZE = 80
 """Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
 
 _MOST_UNREAD = 16
-"""Commits that are read for one partition rather than listing it: as many as come between two compactions, and half as many."""
+"""So many commits are read for one partition rather than listing it. By default ten come between two compactions."""
 
 _LAYS_OUT = "0" * 17
 """The delta commit that lays a metadata table out. It is the first to be archived."""

@@ -18,6 +18,7 @@ from hudimeta.services.savepoints import refuse_cleaned, refuse_logs
 from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.restore_record import RestoreRecord
+from hudimeta.timeline.rollback_record import rollback_target
 from hudimeta.types import Action, Instant
 
 __all__ = ["RollbackPlan", "RollbackReport", "plan", "roll_back"]
@@ -137,8 +138,8 @@ def roll_back(session: WriteSession, instant: str, *, dry_run: bool = False) -> 
 
 
 def _begun(timeline: Timeline, instant: str) -> bool:
-    pending = (i for i in timeline.pending if i.action is Action.ROLLBACK)
-    return any((timeline.plan(i).get("instantToRollback") or {}).get("commitTime") == instant for i in pending)
+    targets = (rollback_target(timeline.plan(i)) for i in timeline.pending if i.action is Action.ROLLBACK)
+    return any(target is not None and target[0] == instant for target in targets)
 
 
 def _recorded(session: WriteSession, instant: str) -> str:

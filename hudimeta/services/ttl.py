@@ -48,6 +48,7 @@ class TtlPlan(Report):
         left: How many more have, beyond `hoodie.partition.ttl.strategy.max.delete.partitions`.
         unknown: How many partitions do not tell when they were made, and stay.
         busy: How many have expired, but wait for a planned service.
+        silent: The instant of a planned service that does not say what it takes, so that every partition waits; "" for none.
     """
 
     strategy: str
@@ -56,11 +57,14 @@ class TtlPlan(Report):
     left: int = 0
     unknown: int = 0
     busy: int = 0
+    silent: str = ""
 
     def __str__(self) -> str:
         rule = f"{self.strategy}, {self.days:,} days"
         untold = [f"  {self.unknown:,} do not tell when they were made, and stay"] if self.unknown else []
-        untold += [f"  {self.busy:,} wait until a planned service has run"] if self.busy else []
+        waits = f"wait, since the plan {self.silent} is empty: t.rollback({self.silent!r}) takes it back"
+        until = waits if self.silent else "wait until a planned service has run"
+        untold += [f"  {self.busy:,} {until}"] if self.busy else []
         if not self.expired:
             return "\n".join([f"no partition has expired ({rule})", *untold])
         lines = [f"{len(self.expired):,} partitions have expired ({rule})"]
@@ -116,7 +120,8 @@ def plan(session: WriteSession, snapshot: Snapshot) -> TtlPlan:
     most = options.get(keys.TTL_MAX)
     expired = {partition: instant for instant, partition in gone[:most]}
     unknown = len(written) - len(begun)
-    return TtlPlan(strategy, days, expired, max(0, len(gone) - most), unknown, len(over) - len(gone))
+    first = silent[0].time if silent else ""
+    return TtlPlan(strategy, days, expired, max(0, len(gone) - most), unknown, len(over) - len(gone), first)
 
 
 def _last_written(snapshot: Snapshot, selected: Iterable[str]) -> dict[str, str]:

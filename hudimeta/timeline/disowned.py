@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from hudimeta.errors import NotFound
 from hudimeta.timeline.naming import LAYOUT_V1
+from hudimeta.timeline.rollback_record import rollback_target
 from hudimeta.types import Action, Instant
 
 __all__ = ["disowned_writes"]
@@ -51,4 +52,5 @@ def _named_by(timeline: _Listed, rollback: Instant) -> Iterable[str]:
         plan = timeline.plan(rollback)
     except NotFound:
         return ()  # without its requested file nobody knows what it takes back
-    return [(plan.get("instantToRollback") or {}).get("commitTime", "")]
+    target = rollback_target(plan)
+    return () if target is None else (target[0],)

@@ -1,8 +1,8 @@
 """The records of a restore: the plan in its requested file, the outcome in its completed one; and what is undone meanwhile.
 
 From the moment at which the plan of a restore is on the timeline, what it names does not count any more, whether its files are
-still there or not: a restore that is under way, or died, shows the table as it will be. So does a rollback
-of a completed write.
+still there or not: a restore that is under way, or died, shows the table as it will be. So does a rollback of a completed
+write.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.avro.container import container_entries, encode_container
 from hudimeta.formats.avro.schemas import RESTORE_METADATA, RESTORE_PLAN
-from hudimeta.timeline.rollback_record import FilesByPartition, rollback_record
+from hudimeta.timeline.rollback_record import FilesByPartition, rollback_record, rollback_target
 from hudimeta.types import Action, Instant
 
 __all__ = [
@@ -133,5 +133,5 @@ def _named_by(timeline: _Listed, undoing: Instant) -> Iterable[tuple[str, Action
         return ()  # a rollback that was torn as it began has taken nothing back; whoever is to finish it says so
     if undoing.action is Action.RESTORE:
         return [(time, action.completed_as) for time, action in decode_restore_plan(plan).instants]
-    one = plan.get("instantToRollback")
-    return [(one["commitTime"], Action(one["action"]).completed_as)] if one else ()
+    target = rollback_target(plan)
+    return () if target is None else [(target[0], target[1].completed_as)]

@@ -16,6 +16,7 @@ __all__ = [
     "encode_rollback_plan",
     "is_own_rollback",
     "rollback_record",
+    "rollback_target",
     "taken_back",
 ]
 
@@ -74,6 +75,12 @@ def rollback_record(
         "version": 1,
         "instantsRollback": [{"commitTime": instant, "action": action.value}],
     }
+
+
+def rollback_target(plan: Mapping[str, Any]) -> tuple[str, Action] | None:
+    """What the plan of a rollback is going to take back: its requested time and action; None where it does not say."""
+    undone = plan.get("instantToRollback")
+    return (undone["commitTime"], Action(undone["action"])) if undone else None
 
 
 def taken_back(record: Mapping[str, Any]) -> frozenset[tuple[str, Action]]:

@@ -38,46 +38,27 @@ def test_recovery_keeps_what_a_clean_of_the_same_instant_told(tmp_path: Path, be
     check_all(table.storage)
 
 
-def test_a_write_gives_way_to_a_rollback_that_is_going_to_take_its_instant_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", [False, True], ids=["died half-way", "ended"])
+def test_a_write_gives_its_instant_up_to_a_rollback_of_another_write_there(tmp_path: Path, ended: bool) -> None:
+    """Two whose clocks lie behind choose one instant, and the first is rolled back: that names the second as well."""
     table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
     table.write(Operation.UPSERT, simple_rows(range(3), 1))
     begun: list[str] = []
 
-    def died_half_way() -> None:
-        """Somebody's rollback of an earlier write of this instant, of which only the plan is left."""
+    def rolled_back() -> None:
         timeline = table.session().properties.load_timeline(table.storage)
         begun.extend(i.time for i in timeline.pending_writes)
-        content = encode_rollback_plan(table.path, begun[0], Action.COMMIT, {})
-        TimelineWriter(table.storage).create_requested(f"{int(begun[0]) + 1}", Action.ROLLBACK, content)
-
-    session = WriteSession(WithoutGuards(table.path), table.options, engine=Interrupted(died_half_way))
-    report = write_rows(session, Operation.UPSERT, simple_rows([1], 2))
-    assert report.instant not in begun
-    assert Table(table.path).recover() == ()
-    check_all(table.storage)
-    table.model.write(Operation.UPSERT, simple_rows([1], 2))
-    table.model.check(table.read())
-
-
-def test_a_write_gives_its_instant_up_that_another_one_bore_which_is_undone(tmp_path: Path) -> None:
-    """Two whose clocks lie behind choose one instant; the first is rolled back before the second begins."""
-    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
-    table.write(Operation.UPSERT, simple_rows(range(3), 1))
-    begun: list[str] = []
-
-    def undone() -> None:
-        timeline = table.session().properties.load_timeline(table.storage)
-        begun.extend(i.time for i in timeline.pending_writes)
-        later = f"{int(begun[0]) + 1}"
-        writer = TimelineWriter(table.storage)
+        later, writer = f"{int(begun[0]) + 1}", TimelineWriter(table.storage)
         writer.create_requested(later, Action.ROLLBACK, encode_rollback_plan(table.path, begun[0], Action.COMMIT, {}))
-        writer.create_inflight(later, Action.ROLLBACK)
-        content = encode_rollback_metadata(table.path, later, begun[0], Action.COMMIT, {})
-        writer.complete(later, Action.ROLLBACK, f"{int(later) + 1}", content)
+        if ended:
+            writer.create_inflight(later, Action.ROLLBACK)
+            content = encode_rollback_metadata(table.path, later, begun[0], Action.COMMIT, {})
+            writer.complete(later, Action.ROLLBACK, f"{int(later) + 1}", content)
 
-    session = WriteSession(WithoutGuards(table.path), table.options, engine=Interrupted(undone))
+    session = WriteSession(WithoutGuards(table.path), table.options, engine=Interrupted(rolled_back))
     report = write_rows(session, Operation.UPSERT, simple_rows([1], 2))
     assert (report.attempts, report.instant in begun) == (2, False)
+    assert Table(table.path).recover() == ()
     check_all(table.storage)
     table.model.write(Operation.UPSERT, simple_rows([1], 2))
     table.model.check(table.read())

@@ -168,7 +168,9 @@ def test_a_partition_waits_for_what_is_planned_in_it(tmp_path: Path) -> None:
     requested = next(tmp_path.glob("t/.hoodie/timeline/*.compaction.requested"))
     content = requested.read_bytes()
     requested.write_bytes(b"")  # as a crash of the store leaves it: it may take any partition
-    assert not expired(table, 9.2, **{DAYS: "3"}).plan.expired
+    waiting = expired(table, 9.2, **{DAYS: "3"}).plan
+    assert not waiting.expired
+    assert f"wait, since the plan {planned} is empty: t.rollback('{planned}')" in str(waiting)
     requested.write_bytes(content)
     with running_on(At(9.5)):
         Table(table.path).compact()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -58,7 +58,7 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
     import pyspark_hudimeta
 
     if REMOTE:
-        yield SaysStatements(spark)  # type: ignore[misc]
+        yield cast("SparkSession", SaysStatements(spark))
     else:
         pyspark_hudimeta.attach(spark)
         yield spark
