@@ -18,6 +18,15 @@ def open_table(path: Path, options: Mapping[str, str] | None = None) -> Any:
     return hudimeta.Table(str(path), options)
 
 
+def keeping_plans(folder: Path) -> dict[str, str]:
+    """Options with which plans of any size are kept in a folder."""
+    return {
+        "hudimeta.plan.cache": "local",
+        "hudimeta.plan.cache.dir": str(folder),
+        "hudimeta.plan.cache.min.files": "0",
+    }
+
+
 def count_partitions(table: Any) -> int:
     """How many partitions the metadata table names."""
     return len(table.metadata.partitions())

@@ -24,14 +24,6 @@ Shaped = Callable[[Settings], synthetic.Shape]
 PROGRAM = "import sys, hudimeta; print(hudimeta.Table(sys.argv[1], eval(sys.argv[2])).file_slices().num_rows)"
 
 
-def _keeping(folder: Path) -> dict[str, str]:
-    return {
-        "hudimeta.plan.cache": "local",
-        "hudimeta.plan.cache.dir": str(folder),
-        "hudimeta.plan.cache.min.files": "0",
-    }
-
-
 def _questions(job: Job, path: Path, options: dict[str, str], shape: synthetic.Shape) -> None:
     middle = synthetic.partition_names(shape)[shape.partitions // 2]
     asked: dict[str, Callable[[], object]] = {
@@ -65,7 +57,7 @@ def _with(shape: Shaped) -> Callable[[Job], None]:
         made = shape(job.settings)
         path, count = synthetic.make(job.settings, made), 0
         with job.folder() as folder:
-            options = _keeping(folder / "plans")
+            options = ours.keeping_plans(folder / "plans")
             for _ in range(job.rounds):
                 with job.timed():
                     count = ours.count_slices(ours.open_table(path, options))
@@ -82,7 +74,7 @@ def _in_new_processes(shape: Shaped) -> Callable[[Job], None]:
     def run(job: Job) -> None:
         path, answer = synthetic.make(job.settings, shape(job.settings)), "0"
         with job.folder() as folder:
-            command = [sys.executable, "-c", PROGRAM, str(path), repr(_keeping(folder / "plans"))]
+            command = [sys.executable, "-c", PROGRAM, str(path), repr(ours.keeping_plans(folder / "plans"))]
             subprocess.run(command, capture_output=True, check=True)
             for _ in range(job.rounds):
                 with job.timed():
@@ -98,7 +90,7 @@ def _planned(shape: Shaped, where: Callable[[Settings], str], keeps: bool) -> Ca
     def run(job: Job) -> None:
         path, text, count = synthetic.make(job.settings, shape(job.settings)), where(job.settings), 0
         with job.folder() as folder:
-            options = _keeping(folder / "plans") if keeps else {}
+            options = ours.keeping_plans(folder / "plans") if keeps else {}
             if keeps:
                 ours.count_planned(ours.open_table(path, options), text)
             for _ in range(job.rounds):
@@ -129,7 +121,7 @@ def _after_a_commit(job: Job) -> None:
     """The plan of a moment is mapped; then one commit comes, which each round's first plan has to apply."""
     source, count = synthetic.make(job.settings, synthetic.large(job.settings)), 0
     with job.folder() as folder:
-        path, options = folder / "t", _keeping(folder / "plans")
+        path, options = folder / "t", ours.keeping_plans(folder / "plans")
         shutil.copytree(source, path)
         ours.count_slices(ours.open_table(path, options))
         for number in range(job.rounds):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,27 @@ def planning(job: Job, path: Path, what: str, partition: str = "", reuse: bool =
         answer = process.call("plan", timeout=1200, **asked)
     job.add(answer["timings"])
     return int(answer["count"])
+
+
+def planning_calls(job: Job, path: Path, calls: Mapping[str, str], partition: str) -> dict[str, tuple[int, list[float]]]:
+    """Ask one process of Apache Hudi several questions, each once a round; the table and the reader are opened for each.
+
+    Args:
+        job: The side.
+        path: The table.
+        calls: Name to the question as `planning` takes it.
+        partition: Of those about one.
+
+    Returns:
+        Name to the count, and the seconds of each round.
+    """
+    found = {}
+    with apache_hudi(job) as process:
+        for name, what in calls.items():
+            answer = process.call("plan", timeout=1200, path=str(path), what=what, partition=partition, repeat=job.rounds)
+            found[name] = int(answer["count"]), [float(one["wall"]) for one in answer["timings"]]
+            job.add(answer["timings"])
+    return found
 
 
 def hudi_rs(path: Path) -> Any:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import hudimeta
 from hudimeta.cli.metadata import metadata
 from hudimeta.cli.root import root
+from hudimeta.services.metadata_table.listing_cost import VIEWS as VIEWS_OF_DRAFT
 from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
 from tests.recorded_tables import RICH
@@ -184,6 +185,24 @@ def test_perf_prints_the_drafts_table(path: Path) -> None:
     text = str(hudimeta.Table(path).metadata.measure(rounds=1))
     assert "getAllPartitions: " in text
     assert "/ - / -" in text
+
+
+def test_views_of_the_draft_count_what_hudi_counts(path: Path) -> None:
+    """As Apache Hudi does: "uncompacted" are the newest slices of file groups that no planned compaction takes."""
+    table = hudimeta.Table(path)
+    table.compact()
+    table.upsert(simple_rows([1], 3))
+    before = _counted(path)
+    assert table.schedule_compaction() is not None
+    assert (before["getAllFileGroups"], before["getAllBaseFiles"], before["getAllFileSlices"]) == (2, 4, 4)
+    assert (before["getLatestFileSlices"], before["getLatestUnCompactedFileSlices"]) == (2, 2)
+    assert _counted(path)["getLatestUnCompactedFileSlices"] == 1
+
+
+def _counted(path: Path) -> dict[str, int]:
+    """How much each view finds in the two partitions."""
+    snapshot = hudimeta.Table(path).snapshot()
+    return {name: sum(len(call(snapshot, part)) for part in ("p0", "p1")) for name, call in VIEWS_OF_DRAFT.items()}
 
 
 def test_exit_codes_of_errors(path: Path, tmp_path: Path) -> None:

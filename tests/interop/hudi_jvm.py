@@ -134,7 +134,7 @@ class Commands:
         return hudi_validation.validate(self.spark, path, index_options(path))
 
     def plan(self, path: str, what: str, partition: str = "", repeat: int = 1, reuse: bool = False) -> dict[str, Any]:
-        """Time one question to the metadata table: `partitions`, `files` (of one partition) or `slices` (of the table).
+        """Time one question to the metadata table, one of those that `MetadataReader.count` takes.
 
         The engine context is local, as in a Java program without Spark; every repetition opens the table anew unless
         `reuse` keeps the reader.

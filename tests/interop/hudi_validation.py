@@ -6,13 +6,14 @@ filters from the footers, keys and their places from a scan that plans without m
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
 import struct
 import urllib.parse
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,15 @@ from pyspark.sql import SparkSession, functions
 BLOOM_KEY = b"org.apache.hudi.bloomfilter"
 ABSENT_KEYS = ("no such key", "")
 EPOCH = datetime.date(1970, 1, 1)
+VIEW_CALLS = (
+    "getAllBaseFiles",
+    "getAllFileGroups",
+    "getAllFileSlices",
+    "getLatestBaseFiles",
+    "getLatestFileSlices",
+    "getLatestUnCompactedFileSlices",
+)
+"""Of a file system view, each of one partition; the draft of RFC-15 times them."""
 
 
 class MetadataReader:
@@ -56,22 +66,34 @@ class MetadataReader:
         self.metadata = backed(self.context, self.client.getStorage(), self.config, path, reuse)
 
     def count(self, what: str, partition: str = "") -> int:
-        """How many partitions, files of one partition, or latest slices with a base file there are, by the metadata table."""
+        """How many there are by the metadata table.
+
+        Args:
+            what: `partitions`, `files` (of one partition), `slices` (newest ones with a base file, of the whole table), or one
+                of `VIEW_CALLS`, of one partition.
+            partition: Path.
+        """
         if what == "partitions":
             return int(self.metadata.getAllPartitionPaths().size())
         if what == "files":
             return int(self.metadata.getAllFilesInPartition(self.storage_path(partition)).size())
         if what == "slices":
-            return self._count_slices()
+            with self._view() as view:
+                view.loadAllPartitions()
+                return int(view.getLatestBaseFiles().count())
+        if what in VIEW_CALLS:
+            with self._view() as view:
+                return int(getattr(view, what)(partition).count())
         raise ValueError(f"cannot count {what}")
 
-    def _count_slices(self) -> int:
+    @contextlib.contextmanager
+    def _view(self) -> Iterator[Any]:
+        """Hudi's file system view over this reader."""
         hudi = self.java.org.apache.hudi
         timeline = self.client.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         view = hudi.common.table.view.HoodieTableFileSystemView(self.metadata, self.client, timeline)
         try:
-            view.loadAllPartitions()
-            return int(view.getLatestBaseFiles().count())
+            yield view
         finally:
             view.close()
 

@@ -7,7 +7,7 @@ the quickest counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,18 +17,20 @@ import pyarrow.compute as pc
 from hudimeta.config.options import LISTING_RETURNED, METADATA_ENABLE
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
+from hudimeta.snapshot.planned_groups import groups_under_compaction
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.slices import build_slices, place_files
+from hudimeta.types import FileGroupId
 
 if TYPE_CHECKING:
     from hudimeta.storage import CountingStorage
 
-__all__ = ["CallCost", "ListingCost", "measure"]
+__all__ = ["LOOKUPS", "VIEWS", "CallCost", "ListingCost", "measure", "uncompacted"]
 
 ROUNDS = 3
 
 _FILES = pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())])
-_Call: TypeAlias = Callable[[Snapshot, str], object]
+_Call: TypeAlias = Callable[[Snapshot, str], pa.Table | pa.Array]
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ def measure(snapshot: Snapshot, partition: str | None = None, rounds: int = ROUN
             return CallCost(name, took, requests)
         return CallCost(name, took, requests, *_timed(lambda: fresh(True), call, chosen, rounds, snapshot.storage))
 
-    lookups = tuple(cost(name, call) for name, call in _LOOKUPS)
-    views = tuple(cost(name, call) for name, call in _VIEWS)
+    lookups = tuple(cost(name, call) for name, call in LOOKUPS.items())
+    views = tuple(cost(name, call) for name, call in VIEWS.items())
     return ListingCost(hidden(snapshot.storage.root), chosen, len(sizes), len(files), lookups, views)
 
 
@@ -188,21 +190,29 @@ def _latest_base_files(snapshot: Snapshot, partition: str) -> pa.Table:
     return slices.filter(slices["base_file"].is_valid())
 
 
+def uncompacted(slices: pa.Table, snapshot: Snapshot) -> pa.Table:
+    """Slices of file groups that no planned compaction is going to rewrite: what Hudi's view gives by that name."""
+    taken = groups_under_compaction(snapshot.timeline)
+    if not taken:
+        return slices
+    groups = zip(slices["partition_path"].to_pylist(), slices["file_id"].to_pylist(), strict=True)
+    return slices.filter(pa.array([FileGroupId(*group) not in taken for group in groups], pa.bool_()))
+
+
 def _latest_uncompacted(snapshot: Snapshot, partition: str) -> pa.Table:
-    """The newest slices that have log files: those that no compaction has merged."""
-    slices = _latest_slices(snapshot, partition)
-    return slices.filter(pc.greater(pc.list_value_length(slices["log_files"]), 0))
+    return uncompacted(_latest_slices(snapshot, partition), snapshot)
 
 
-_LOOKUPS: tuple[tuple[str, _Call], ...] = (
-    ("getAllPartitions", _all_partitions),
-    ("getAllFilesInPartition", _all_files),
-)
-_VIEWS: tuple[tuple[str, _Call], ...] = (
-    ("getAllBaseFiles", _base_files),
-    ("getAllFileGroups", _file_groups),
-    ("getAllFileSlices", _file_slices),
-    ("getLatestBaseFiles", _latest_base_files),
-    ("getLatestFileSlices", _latest_slices),
-    ("getLatestUnCompactedFileSlices", _latest_uncompacted),
-)
+LOOKUPS: Mapping[str, _Call] = {
+    "getAllPartitions": _all_partitions,
+    "getAllFilesInPartition": _all_files,
+}
+VIEWS: Mapping[str, _Call] = {
+    "getAllBaseFiles": _base_files,
+    "getAllFileGroups": _file_groups,
+    "getAllFileSlices": _file_slices,
+    "getLatestBaseFiles": _latest_base_files,
+    "getLatestFileSlices": _latest_slices,
+    "getLatestUnCompactedFileSlices": _latest_uncompacted,
+}
+"""Each takes a snapshot and a partition path, and gives an item for each that it finds."""
