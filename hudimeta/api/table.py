@@ -335,6 +335,7 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
     ) -> CommitReport:
         """Change the table's columns in one commit; no file is rewritten.
 
+        Before the first change, slices whose logs hold partial updates are compacted: Apache Hudi would leave their rows out.
         Drops go first, moves last. Dotted names lead into structs, by `value` into those of maps, by `element` into lists'.
 
         >>> table.alter(add={"note": pyarrow.string()}, rename={"fare": "price"})      # doctest: +SKIP
@@ -349,6 +350,7 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
 
         Raises:
             ConfigError, UnsupportedEvolution: Columns of key, partition and ordering stay, types grow, no former name returns.
+            TableError: A planned service takes file slices that would have to be compacted first.
         """
         from hudimeta.api import verbs
 

@@ -174,10 +174,11 @@ def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tup
 
 def alter(storage: Storage, options: Options, **change: Any) -> CommitReport:
     """Alter a table's columns; see `hudimeta.Table.alter`."""
+    from hudimeta.services import partial_logs
     from hudimeta.write import altering
 
     def run(session: WriteSession) -> CommitReport:
-        return altering.alter(session, altering.alteration(**change))
+        return altering.alter(session, altering.alteration(**change), partial_logs.compact_partial_logs)
 
     return run_write(WriteSession(storage, options), run)
 

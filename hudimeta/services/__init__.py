@@ -13,6 +13,7 @@ __all__ = [
     "indexing",  # making, rebuilding and dropping indexes
     "maintenance",  # what is due, and all of it in the right order
     "metadata_table",  # the metadata table as a whole: made, removed, switched, counted, timed
+    "partial_logs",  # partial updates merged before columns are altered
     "repair",  # what went wrong around a table put right
     "restore",  # the table as it was
     "rollback",  # one instant taken back

@@ -18,6 +18,7 @@ __all__ = [
     "reader",  # rows of one slice
     "record_keys",  # the record keys that a predicate asks for
     "single_files",  # the files of slices one by one
+    "slice_logs",  # the log files of one slice
     "slice_keys",  # keys and ordering values of one slice
     "slice_rows",  # some columns of all rows of a slice
     "stored_rows",  # base files that are written anew

@@ -5,8 +5,9 @@ Files stay as they are. From then on each commit carries the history of the colu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +34,8 @@ from hudimeta.write.table_files import TableFiles
 
 __all__ = ["alter", "alteration", "set_defaults"]
 
+Prepare: TypeAlias = Callable[[WriteSession, Snapshot], tuple[str, ...]]
+
 
 def alteration(
     add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field] = (),
@@ -56,8 +59,13 @@ def alteration(
 
 
 @until_no_conflict
-def alter(session: WriteSession, change: Alteration) -> CommitReport:
+def alter(session: WriteSession, change: Alteration, prepare: Prepare) -> CommitReport:
     """Alter the columns of a table.
+
+    Args:
+        session: The table.
+        change: What to alter.
+        prepare: Runs once the change is known to fit, before it is begun; says in words what it did.
 
     Raises:
         ConfigError, UnsupportedEvolution: See `altered`; nothing was written.
@@ -68,7 +76,8 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
     _check_indexes(snapshot, change)
     _next_version(session, snapshot, change, 1)  # whatever does not fit is refused before anything is written
     _check_values(snapshot, change)
-    if ensure_metadata(session):
+    notes = prepare(session, snapshot)
+    if ensure_metadata(session) or notes:
         snapshot = session.snapshot_now()
     # Former names mean no column any more and cannot come back: whoever dies in between leaves nothing that counts.
     defaults = column_defaults(session.properties)
@@ -91,7 +100,7 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
             operation.value,
             rolled_back=write.rolled_back,
             seconds=timings.seconds,
-            notes=(*session.notes, *session.coordinator.notes),
+            notes=(*notes, *session.notes, *session.coordinator.notes),
         ),
         write.action,
     )

@@ -118,6 +118,15 @@ def test_partial_updates(hudi: ApacheHudi, tmp_path: Path, mode: str) -> None:
     assert [row["note"] for row in agree(hudi, table)][:3] == ["again", "again", "n2"]
 
 
+@pytest.mark.parametrize("change", [{"add": {"more": pa.int64()}}, {"rename": {"note": "remark"}}], ids=["add", "rename"])
+def test_partial_updates_before_an_alter(hudi: ApacheHudi, tmp_path: Path, change: dict[str, Any]) -> None:
+    """Hudi leaves out rows of partial updates that were logged before columns had a history; so they are compacted."""
+    table = made(tmp_path / "t", "MERGE_ON_READ", **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
+    table.update({"fare": "fare + 1"}, where="many < 3")
+    table.alter(**change)
+    assert [row["fare"] for row in agree(hudi, table, **ON_READ)][:4] == [1.5, 2.5, 3.5, 3.5]
+
+
 def test_rolled_avro_logs(hudi: ApacheHudi, tmp_path: Path) -> None:
     """Blocks of HFiles are not held against Apache Hudi: its reader for Spark fails on those of its own tables too."""
     small = {"hoodie.logfile.max.size": "2000", "hoodie.logfile.data.block.max.size": "200"}
