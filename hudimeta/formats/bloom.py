@@ -44,6 +44,8 @@ _MURMUR, _JENKINS = 1, 0
 _MAX_HASHES = 1024
 _ROW_HEAD = struct.Struct(">iiBi")
 _DYNAMIC_HEAD = struct.Struct(">iii")
+_HEAD_TEXT = -(-_ROW_HEAD.size // 3) * 4
+"""Characters of base64 that hold a head."""
 _FIRST_HASHES = 4
 _SAMPLE = 512
 
@@ -235,6 +237,15 @@ class BloomFilter:
         except (binascii.Error, ValueError) as error:
             raise _not_base64(error, path) from None
         return cls.decode(data, type_code, path)
+
+    @staticmethod
+    def size_in(text: str) -> tuple[int, int] | None:
+        """Bits and hashes of the rows of a filter, by the beginning of its base64 text; None for what is none."""
+        try:
+            version, hashes, kind, bits = _ROW_HEAD.unpack_from(base64.b64decode(text[:_HEAD_TEXT]))
+        except (binascii.Error, ValueError, struct.error):
+            return None
+        return (bits, hashes) if (version, kind) == (_VERSION, _MURMUR) else None
 
     @classmethod
     def from_base64_pieces(cls, pieces: Iterable[bytes], type_code: str | None = None, path: str = "") -> BloomFilter:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,7 +26,7 @@ from hudimeta.formats.parquet import (
 )
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
-from hudimeta.formats.parquet.verified import read_metadata
+from hudimeta.formats.parquet.verified import read_end
 from hudimeta.schema.conform import conform
 from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS
@@ -57,7 +56,8 @@ class CopiedFiles:
             for path, size in self._paths:
                 file = self._open.enter_context(self._storage.open_input(path))
                 self._files.append(file)
-                self._sources.append(StitchSource(path, read_metadata(file, path, size), _reader(file)))
+                metadata, end = read_end(file, path, size)
+                self._sources.append(StitchSource(path, metadata, bytes(end.footer), _reader(file)))
             self._open = self._open.pop_all()
         return self
 
@@ -73,6 +73,11 @@ class CopiedFiles:
     def keys(self) -> pa.ChunkedArray:
         """The record keys of all rows."""
         return self.columns([_KEY_COLUMN])[_KEY_COLUMN]
+
+    def _keys_of(self, number: int) -> pa.ChunkedArray:
+        """The record keys of one file."""
+        rows = [source.metadata.num_rows for source in self._sources]
+        return self.keys.slice(sum(rows[:number]), rows[number])
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Columns of all rows.
@@ -92,7 +97,7 @@ class CopiedFiles:
         return pa.concat_tables([wanted.empty_table(), *pieces])
 
     def write(
-        self, stream: Any, name: str, avro_schema: str, codec: str, bloom: BloomSettings, bounds_of: Sequence[str]
+        self, stream: Any, name: str, avro_schema: str, bloom: BloomSettings, bounds_of: Sequence[str]
     ) -> BaseFileSummary:
         """Write the new file.
 
@@ -100,19 +105,16 @@ class CopiedFiles:
             stream: Has `write(bytes)`; closing it stays with the caller.
             name: Of the file.
             avro_schema: For the footer.
-            codec: Of what is not copied.
             bloom: Of the filter over record keys.
             bounds_of: Columns to keep bounds of.
         """
         footers = [footer_of(source.metadata, source.path) for source in self._sources]
-        ends = np.cumsum([footer.num_rows for footer in footers]).tolist()
-        each = [self.keys.slice(end - footer.num_rows, footer.num_rows) for footer, end in zip(footers, ends, strict=True)]
-        known = KnownKeys([FileKeys.of(*one) for one in zip(footers, each, strict=True)], pa.chunked_array([], pa.string()))
-        entries, low, high = footer_entries(self.keys, avro_schema, bloom, known)
+        known = KnownKeys([FileKeys.of(footer, partial(self._keys_of, at)) for at, footer in enumerate(footers)])
+        entries, low, high = footer_entries(lambda: self.keys, avro_schema, bloom, known, known.told)
         calendar = self._sources[0].entry(CALENDAR_KEY)
         entries.pop(CALENDAR_KEY)
         entries |= {CALENDAR_KEY: calendar.decode()} if calendar is not None else {}
-        size, metadata = stitch(stream, self._sources, _NAME_COLUMN, name, entries, codec)
+        size, metadata = stitch(stream, self._sources, _NAME_COLUMN, name, entries)
         footer = footer_of(metadata, name)
         return BaseFileSummary(size, metadata.num_rows, footer, self._bounds(footer.statistics, bounds_of), low, high)
 
@@ -138,4 +140,10 @@ def _is_told(row: pa.Table) -> bool:
 
 
 def _reader(file: Any) -> Any:
-    return lambda offset, length: bytes(file.read_at(length, offset))
+    """Bytes of a file; of one that is mapped into memory they are not copied."""
+
+    def read(offset: int, length: int) -> pa.Buffer:
+        file.seek(offset)
+        return file.read_buffer(length)
+
+    return read

@@ -253,7 +253,7 @@ class BaseFileWriter:
         """
         name, form = BaseFileName(file_id, str(token), self._instant), self._format
         with marked_output(self._storage, self._instant, _marker(partition_path, name), in_task=form.in_task) as stream:
-            written = files.write(stream, str(name), form.avro_schema, form.codec, form.bloom, form.statistics)
+            written = files.write(stream, str(name), form.avro_schema, form.bloom, form.statistics)
         moved = KeyChanges(added=single_array(files.keys)) if form.facts.keys else None
         rows = files.columns([wanted.column for wanted in form.facts.expressions])
         return self._recorded(_File(partition_path, name, rows, FileFacts(moved), inserted=written.rows), written)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hudimeta.formats.parquet.pages import PageFile, pages_around
 from hudimeta.formats.parquet.thrift import decode_struct, encode_struct
+from hudimeta.formats.parquet.thrift_levels import Parts, decode_level, encode_level
 
 ROWS = 3_000
 
@@ -126,6 +127,16 @@ def test_a_footer_is_encoded_as_it_was(layout: str) -> None:
     assert (encode_struct(fields), end) == (footer, size)
 
 
+@pytest.mark.parametrize("inner", [{}, {4: {1: {3: {12: {}}}}}, {2: {}, 4: {}, 5: {}}])
+def test_a_footer_is_the_same_after_only_some_of_it_was_decoded(inner: Parts) -> None:
+    data = written(table().slice(0, 1_000), row_group_size=60, write_page_index=True)
+    size = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - size : -8]
+    fields, end = decode_level(footer, 0, inner)
+    assert (encode_level(fields), end) == (footer, size)
+    assert len(fields[4][1].values if 4 in inner else fields[4][1]) >= 17
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"\x15", b"\x18\xff\xff\xff\xff\x0f", b"\x19\xf6\xff\xff\xff\x7f", b"\x1c" * 40, b"\x1d\x00", b"\x15" + b"\xff" * 20],
@@ -133,3 +144,5 @@ def test_a_footer_is_encoded_as_it_was(layout: str) -> None:
 def test_hostile_structures_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"Thrift|bytes|list|varint"):
         decode_struct(data)
+    with pytest.raises(ValueError, match=r"Thrift|bytes|list|varint"):
+        decode_level(data, 0, {})

@@ -14,8 +14,9 @@ import pytest
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet import ParquetSettings, verify_parquet_file, write_base_file
+from hudimeta.formats.parquet.page_index import page_index_of
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
-from hudimeta.formats.parquet.verified import read_metadata
+from hudimeta.formats.parquet.verified import read_end
 from hudimeta.types import META_COLUMNS
 
 NAME = META_COLUMNS[4]
@@ -48,8 +49,8 @@ def file_of(table: pa.Table, name: str, settings: ParquetSettings = SETTINGS) ->
 
 
 def source_of(content: bytes, name: str) -> StitchSource:
-    metadata = read_metadata(pa.BufferReader(content), name)
-    return StitchSource(name, metadata, lambda offset, length: content[offset : offset + length])
+    metadata, end = read_end(pa.BufferReader(content), name)
+    return StitchSource(name, metadata, bytes(end.footer), lambda offset, length: content[offset : offset + length])
 
 
 def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
@@ -58,7 +59,7 @@ def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
     sources = [source_of(content, f"{letter}.parquet") for content, letter in zip(contents, "abc", strict=True)]
     assert why_not_stitched(sources, parts[0].schema, NAME) is None
     sink = io.BytesIO()
-    size, metadata = stitch(sink, sources, NAME, "new.parquet", {"hello": "world"}, "zstd")
+    size, metadata = stitch(sink, sources, NAME, "new.parquet", {"hello": "world"})
     content = sink.getvalue()
     assert size == len(content)
     found = verify_parquet_file(content, "new.parquet")
@@ -76,11 +77,41 @@ def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
     assert (groups[-1].column(5).statistics.max, groups[-1].column(7).statistics.min) == (289, Decimal(245))
 
 
+@pytest.mark.parametrize("nullable", [True, False])
+def test_pages_of_the_name_have_the_rows_that_other_pages_have(nullable: bool) -> None:
+    """So that who reads some pages of all columns need not read all pages of this one."""
+    table = rows(0, 200, "a.parquet")
+    schema = table.schema.set(4, table.schema.field(NAME).with_nullable(nullable))
+    content = file_of(table.cast(schema), "a.parquet")
+    sink = io.BytesIO()
+    stitch(sink, [source_of(content, "a.parquet")], NAME, "new.parquet", {})
+    assert set(verify_parquet_file(sink.getvalue(), "new.parquet")[NAME].to_pylist()) == {"new.parquet"}
+    metadata, end = read_end(pa.BufferReader(sink.getvalue()), "new.parquet")
+    index = page_index_of(metadata, end)
+    assert index is not None
+    for group in range(metadata.num_row_groups):
+        places = index.places(group, [3, 4])
+        assert places is not None and len(places[4].borders) > 3
+        assert places[4].borders.tolist() == places[3].borders.tolist()
+        bounds = index.bounds(group, 4)
+        assert bounds is not None and set(bounds.low + bounds.high) == {b"new.parquet"} and set(bounds.nulls or ()) == {0}
+
+
+def test_a_file_without_page_indexes_is_stitched() -> None:
+    table = rows(0, 30, "a.parquet")
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=20, store_schema=False)
+    source, new = source_of(sink.getvalue(), "a.parquet"), io.BytesIO()
+    stitch(new, [source], NAME, "new.parquet", {})
+    found = verify_parquet_file(new.getvalue(), "new.parquet")
+    assert found["number"].equals(table["number"]) and set(found[NAME].to_pylist()) == {"new.parquet"}
+
+
 def test_a_stitched_file_is_stitched_again() -> None:
     first = file_of(rows(0, 100, "a.parquet"), "a.parquet")
     for name in ("b.parquet", "c.parquet"):
         sink = io.BytesIO()
-        stitch(sink, [source_of(first, "a.parquet" if name == "b.parquet" else "b.parquet")] * 2, NAME, name, {}, "zstd")
+        stitch(sink, [source_of(first, "a.parquet" if name == "b.parquet" else "b.parquet")] * 2, NAME, name, {})
         first = sink.getvalue()
     assert verify_parquet_file(first, "c.parquet").num_rows == 400
 
@@ -91,7 +122,7 @@ def test_damage_is_not_copied() -> None:
     start = source.metadata.row_group(0).column(5).data_page_offset
     content[start + 40] ^= 1
     with pytest.raises(CorruptFileError, match=r"column number"):
-        stitch(io.BytesIO(), [source_of(bytes(content), "a.parquet")], NAME, "b.parquet", {}, "zstd")
+        stitch(io.BytesIO(), [source_of(bytes(content), "a.parquet")], NAME, "b.parquet", {})
 
 
 def _of_spark(content: bytes) -> bytes:

@@ -20,8 +20,9 @@ from hudimeta.config import OPTIONS
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
-from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY
+from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY, MAX_KEY_KEY, MIN_KEY_KEY
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys, checksum_of
+from hudimeta.formats.parquet.seal import FOOTER_KEY
 from hudimeta.metadata import column_stats
 from hudimeta.schema import with_meta_columns
 from hudimeta.storage import open_storage
@@ -307,9 +308,23 @@ def test_a_filter_of_several_files_is_that_of_all_keys(keys: list[str], first: i
     other = BloomFilter.create_simple(parts[2], 1e-9, size + 9).to_base64()
     for kind in ("SIMPLE", "DYNAMIC_V0"):
         whole = BloomFilter.create_sized(pa.array(keys, pa.string()), kind, 1e-9, size).to_base64()
-        files = [FileKeys(one), FileKeys(two, parts[1]), FileKeys(other, parts[2])]
+        files = [FileKeys(one), FileKeys(two, lambda: parts[1]), FileKeys(other, lambda: parts[2])]
         assert KnownKeys(files, parts[0][:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
         assert KnownKeys([*files[:2], FileKeys(other)], parts[0][:0]).filter_text(kind, size, 1e-9, len(keys)) is None
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_footers_tell_the_range_of_the_keys_of_several_files(sealed: bool) -> None:
+    """Those with a seal only: the others are of writers that may order texts otherwise."""
+    seal = {FOOTER_KEY: "0"} if sealed else {}
+    ranges = [("b", "é"), ("a", "b")]
+    footers = [ParquetFooter(2, {MIN_KEY_KEY: low, MAX_KEY_KEY: high, **seal}, None) for low, high in ranges] + [
+        ParquetFooter(0, dict(seal), None)
+    ]
+    known = KnownKeys([FileKeys.of(footer) for footer in footers])
+    assert known.told == ((4, "a", "é") if sealed else None)
+    silent = ParquetFooter(1, dict(seal), None)
+    assert KnownKeys([*known.files, FileKeys.of(silent)]).told is None
 
 
 def test_bounds_count_nan_after_a_rewrite(tmp_path: Path) -> None:

@@ -10,15 +10,14 @@ from hudimeta.formats.parquet.footer import (
     footer_of,
     read_footer,
 )
+from hudimeta.formats.parquet.footer_entries import BloomSettings, footer_entries
 from hudimeta.formats.parquet.key_column import read_key_column
 from hudimeta.formats.parquet.seal import blank_entries, check_seal, entry_in, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
 from hudimeta.formats.parquet.writer import (
     BaseFileSummary,
-    BloomSettings,
     ParquetFileWriter,
     ParquetSettings,
-    footer_entries,
     write_base_file,
 )
 

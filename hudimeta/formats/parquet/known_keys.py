@@ -7,14 +7,15 @@ and only where it is, bit for bit, the filter that hashing all keys would give.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.bloom import BloomFilter, TypeCode, size_of_filter
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, ParquetFooter
+from hudimeta.formats.parquet.seal import FOOTER_KEY
 
 __all__ = ["FileKeys", "KnownKeys", "checksum_of"]
 
@@ -30,24 +31,30 @@ class FileKeys:
 
     Attributes:
         text: A filter over these keys and no others, base64; None where there is none that can be trusted.
-        keys: The keys; None where nobody has read them.
+        read: Reads the keys; None where nobody would.
+        count: How many they are, where that is known.
+        bounds: The smallest and the greatest of them, where these are known.
     """
 
     text: str | None
-    keys: pa.ChunkedArray | None = None
+    read: Callable[[], pa.ChunkedArray] | None = None
+    count: int = 0
+    bounds: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, footer: ParquetFooter, keys: pa.ChunkedArray | None = None) -> FileKeys:
-        """Those of a file with a footer."""
-        text = footer.bloom_text
+    def of(cls, footer: ParquetFooter, read: Callable[[], pa.ChunkedArray] | None = None) -> FileKeys:
+        """Those of a file with a footer; one with a seal is believed what it says of them."""
+        text, low, high = footer.bloom_text, footer.min_key, footer.max_key
         trusted = text is not None and footer.key_value.get(BLOOM_CHECKSUM_KEY) == checksum_of(text)
-        return cls(text if trusted else None, keys)
+        told = (low, high) if FOOTER_KEY in footer.key_value and low is not None and high is not None else None
+        return cls(text if trusted else None, read, footer.num_rows, told)
 
     def filter_of(self, bits: int, hashes: int) -> BloomFilter | None:
         """The filter, if it has one row of such a size."""
-        found = None if self.text is None else BloomFilter.from_base64(self.text)
-        fits = found is not None and len(found.rows) == 1 and (found.bit_count, found.hash_count) == (bits, hashes)
-        return found if fits else None
+        if self.text is None or BloomFilter.size_in(self.text) != (bits, hashes):
+            return None
+        found = BloomFilter.from_base64(self.text)
+        return found if len(found.rows) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,16 @@ class KnownKeys:
     """
 
     files: Sequence[FileKeys]
-    added: pa.ChunkedArray
+    added: pa.ChunkedArray = field(default_factory=lambda: pa.chunked_array([], pa.string()))
+
+    @property
+    def told(self) -> tuple[int, str, str] | None:
+        """How many they are, the smallest and the greatest, if the footers of the files tell."""
+        bounds = [one.bounds for one in self.files if one.count]
+        if len(self.added) or not bounds or None in bounds:
+            return None
+        low, high = zip(*(one for one in bounds if one is not None), strict=True)
+        return sum(one.count for one in self.files), min(low), max(high)
 
     def filter_text(self, kind: TypeCode, capacity: int, p: float, count: int) -> str | None:
         """Base64 of the filter over all keys.
@@ -76,12 +92,12 @@ class KnownKeys:
         """
         filters = [one.filter_of(*size_of_filter(capacity, p)) for one in self.files]
         known = [one for one in filters if one is not None]
-        unknown = [one.keys for one, found in zip(self.files, filters, strict=True) if found is None]
-        if not known or any(keys is None for keys in unknown):
+        unread = [one for one, found in zip(self.files, filters, strict=True) if found is None]
+        readers = [one.read for one in unread if one.read is not None]
+        if not known or len(readers) < len(unread):
             return None
-        more = pa.chunked_array(
-            [chunk for keys in [*unknown, self.added] if keys is not None for chunk in keys.chunks], pa.string()
-        )
+        unknown = [self.added, *(read() for read in readers)]
+        more = pa.chunked_array([chunk for keys in unknown for chunk in keys.chunks], pa.string())
         if not len(more) and len(self.files) == 1 and known[0].type_code == kind:
             return self.files[0].text
         whole = replace(known[0], rows=np.bitwise_or.reduce([one.rows for one in known])).with_keys(more)

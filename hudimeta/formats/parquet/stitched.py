@@ -18,6 +18,8 @@ Fields that change (Apache Parquet format, `parquet.thrift`; see `pages` for mor
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,9 +28,9 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.footer import CALENDAR_KEY
-from hudimeta.formats.parquet.pages import chunk_span
+from hudimeta.formats.parquet.one_text import one_text
 from hudimeta.formats.parquet.seal import blank_entries, sealed_end
-from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
+from hudimeta.formats.parquet.thrift import VARINT, Elements, Fields, decode_struct, encode_struct, integer, zigzag
 from hudimeta.formats.parquet.verified import bad_pages
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 
@@ -39,7 +41,12 @@ _ROWS, _GROUPS, _ENTRIES = 3, 4, 5
 _REBASED = "org.apache.spark.legacy"
 """Entries of Spark that begin so say that dates or timestamps are those of another calendar."""
 
-Read = Callable[[int, int], bytes]
+_A_LIST, _LONG_LIST = 0x19, 15
+"""How a structure begins whose first field is a list; and the size that says that the size follows."""
+_LOCATION = re.compile(rb"\x16(%b)(\x15%b\x16(%b)\x00)" % ((VARINT,) * 3))
+"""Of a page: where it is, its size, its first row."""
+
+Read = Callable[[int, int], Any]
 
 
 @dataclass(frozen=True)
@@ -48,12 +55,14 @@ class StitchSource:
 
     Attributes:
         path: For errors.
-        metadata: pyarrow's `FileMetaData`, as `read_metadata` verified it.
+        metadata: pyarrow's `FileMetaData`, as `read_end` verified it.
+        footer: The bytes that it was made of.
         read: Bytes of the file: offset, length.
     """
 
     path: str
     metadata: Any
+    footer: bytes
     read: Read
 
     def entry(self, key: str) -> bytes | None:
@@ -96,7 +105,7 @@ def _place_of(source: StitchSource, column: str) -> int:
 
 
 def stitch(
-    stream: Any, sources: Sequence[StitchSource], name_column: str, name: str, entries: Mapping[str, str], codec: str
+    stream: Any, sources: Sequence[StitchSource], name_column: str, name: str, entries: Mapping[str, str]
 ) -> tuple[int, Any]:
     """Write a file that has all row groups of its sources.
 
@@ -106,7 +115,6 @@ def stitch(
         name_column: Text column that holds the file's name in every row.
         name: Of the new file.
         entries: Key/value metadata of the new file; the seal is added.
-        codec: Of the pages of that column.
 
     Returns:
         Bytes of the file, and pyarrow's `FileMetaData` of it.
@@ -117,34 +125,12 @@ def stitch(
     import pyarrow.parquet as pq
 
     at = _place_of(sources[0], name_column)
-    rows = [s.metadata.row_group(g).num_rows for s in sources for g in range(s.metadata.num_row_groups)]
-    names = _name_file(sources[0].metadata.schema.to_arrow_schema().field(name_column), rows, name, codec)
-    file = _Stitching(stream, names, at)
-    for source in sources:
-        file.append(source)
-    size, end = file.finish(decode_footer(sources[0].metadata), dict(entries) | blank_entries(name))
+    file = _Stitching(stream, name, at, nullable=bool(sources[0].metadata.schema.column(at).max_definition_level))
+    footers = [decode_footer(source.footer) for source in sources]
+    for source, footer in zip(sources, footers, strict=True):
+        file.append(source, footer[_GROUPS][1].values)
+    size, end = file.finish(footers[0], dict(entries) | blank_entries(name))
     return size, pq.read_metadata(pa.BufferReader(end))
-
-
-def _name_file(field: pa.Field, rows: Sequence[int], name: str, codec: str) -> StitchSource:
-    """A Parquet file of the one column, with a row group for each of the others."""
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    schema = pa.schema([field]).remove_metadata()
-    with pq.ParquetWriter(
-        sink,
-        schema,
-        compression="none" if codec == "uncompressed" else codec,
-        write_page_checksum=True,
-        write_page_index=True,
-        store_schema=False,
-    ) as writer:
-        for count in rows:
-            writer.write_table(pa.table([pa.repeat(pa.scalar(name, field.type), count)], schema=schema), row_group_size=count)
-    content = memoryview(sink.getvalue())
-    metadata = pq.read_metadata(pa.BufferReader(content))
-    return StitchSource(name, metadata, lambda offset, length: bytes(content[offset : offset + length]))
 
 
 class _Stitching:
@@ -152,13 +138,13 @@ class _Stitching:
 
     Args:
         stream: Where it goes.
-        names: Source of the replaced column; its row groups are taken in turn.
-        at: Number of that column.
+        name: Of the file.
+        at: Number of the column that holds the name.
+        nullable: Whether that may have nulls.
     """
 
-    def __init__(self, stream: Any, names: StitchSource, at: int) -> None:
-        self._stream, self._names, self._at = stream, names, at
-        self._name_groups = decode_footer(names.metadata)[_GROUPS][1].values
+    def __init__(self, stream: Any, name: str, at: int, *, nullable: bool) -> None:
+        self._stream, self._name, self._at, self._nullable = stream, name, at, nullable
         self._groups: list[Fields] = []
         self._indexes: list[tuple[Fields, bytes, bytes, int]] = []
         self._written = 0
@@ -168,46 +154,50 @@ class _Stitching:
         self._stream.write(data)
         self._written += len(data)
 
-    def append(self, source: StitchSource) -> None:
+    def append(self, source: StitchSource, groups: Sequence[Fields]) -> None:
         """All row groups of a file."""
-        groups = decode_footer(source.metadata)[_GROUPS][1].values
         indexes = _IndexBytes(source, groups)
-        for number, group in enumerate(groups):
-            self._group(source, number, group, indexes)
+        for group in groups:
+            self._group(source, group, indexes)
 
-    def _group(self, source: StitchSource, number: int, group: Fields, indexes: _IndexBytes) -> None:
-        described = source.metadata.row_group(number)
+    def _group(self, source: StitchSource, group: Fields, indexes: _IndexBytes) -> None:
+        """The chunks of a row group, as many at once as lie beside each other."""
         columns: list[Fields] = group[1][1].values
-        spans = [chunk_span(described.column(at)) for at in range(len(columns))]
+        spans = [_span(column[3][1]) for column in columns]
         begin, end = min(start for start, _ in spans), max(start + length for start, length in spans)
         data = memoryview(source.read(begin, end - begin))
-        first = self._written
-        mine = len(self._groups)
+        first, number = self._written, len(self._groups)
+        run = stop = begin
         for at, (start, length) in enumerate(spans):
+            if at == self._at or start != stop:
+                self._write(data[run - begin : stop - begin])
+                run = start
+            stop = start + length
+            bounds, places = indexes.of(columns[at])
             if at == self._at:
-                columns[at] = self._name_chunk(mine)
+                columns[at] = self._name_chunk(columns[at], group[_ROWS][1], places)
+                run = stop
                 continue
-            pages = data[start - begin : start - begin + length]
-            _verify(pages, source.path, start, length, described.column(at))
-            self._move(columns[at], self._written - start, *indexes.of(columns[at]))
-            self._write(pages)
+            _verify(data[start - begin : stop - begin], source.path, start, length, columns[at])
+            self._move(columns[at], self._written - run, bounds, places)
+        self._write(data[run - begin : stop - begin])
         totals = [column[3][1] for column in columns]
         group[2] = (_I64, sum(meta[6][1] for meta in totals))
         group[5] = (_I64, first)
         group[6] = (_I64, sum(meta[7][1] for meta in totals))
         if 7 in group:
-            group[7] = (_I16, mine)
+            group[7] = (_I16, number)
         self._groups.append(dict(sorted(group.items())))
 
-    def _name_chunk(self, number: int) -> Fields:
-        column: Fields = self._name_groups[number][1][1].values[0]
-        start, length = chunk_span(self._names.metadata.row_group(number).column(0))
-        moved = _IndexBytes(self._names, [self._name_groups[number]]).of(column)
-        self._move(column, self._written - start, *moved)
-        self._write(self._names.read(start, length))
+    def _name_chunk(self, old: Fields, rows: int, places: bytes) -> Fields:
+        """The file's name in every row, in pages of the same rows as those that had the old one."""
+        made = one_text(self._name, old[3][1][3][1], [*_first_rows(places, rows), rows], nullable=self._nullable)
+        column: Fields = {2: (_I64, 0), 3: (_STRUCT, made.metadata)}
+        self._move(column, self._written, made.bounds, made.places)
+        self._write(made.pages)
         return column
 
-    def _move(self, column: Fields, delta: int, pages: bytes, places: bytes) -> None:
+    def _move(self, column: Fields, delta: int, bounds: bytes, places: bytes) -> None:
         """Say where a chunk lies; its page indexes follow when all row groups are there."""
         for field in (4, 5, 6, 7):
             column.pop(field, None)
@@ -219,25 +209,25 @@ class _Stitching:
                 meta[field] = (_I64, meta[field][1] + delta)
         if column[2][1]:
             column[2] = (_I64, column[2][1] + delta)
-        if pages or places:
-            self._indexes.append((column, pages, places, delta))
+        if bounds or places:
+            self._indexes.append((column, bounds, places, delta))
 
     def finish(self, footer: Fields, entries: Mapping[str, str]) -> tuple[int, bytes]:
         """The indexes and the footer: bytes of the whole file, and its footer's."""
         end = bytearray()
-        for column, pages, _, _ in (one for one in self._indexes if one[1]):
-            column[6], column[7] = (_I64, self._written + len(end)), (_I32, len(pages))
-            end += pages
+        for column, bounds, _, _ in (one for one in self._indexes if one[1]):
+            column[6], column[7] = (_I64, self._written + len(end)), (_I32, len(bounds))
+            end += bounds
         for column, _, places, delta in (one for one in self._indexes if one[2]):
             moved = _moved_places(places, delta)
             column[4], column[5] = (_I64, self._written + len(end)), (_I32, len(moved))
             end += moved
         for group in self._groups:
-            columns = group[1][1]
-            group[1] = (group[1][0], Elements(columns.kind, [dict(sorted(one.items())) for one in columns.values]))
-        footer[_ROWS] = (_I64, sum(group[3][1] for group in self._groups))
+            chunks = [dict(sorted(one.items())) for one in group[1][1].values]
+            group[1] = (group[1][0], Elements(_STRUCT, chunks))
+        footer[_ROWS] = (_I64, sum(group[_ROWS][1] for group in self._groups))
         footer[_GROUPS] = (footer[_GROUPS][0], Elements(_STRUCT, self._groups))
-        pairs: list[Fields] = [{1: (_BINARY, k.encode()), 2: (_BINARY, v.encode())} for k, v in entries.items()]
+        pairs = [{1: (_BINARY, _binary(key)), 2: (_BINARY, _binary(value))} for key, value in entries.items()]
         footer[_ENTRIES] = (footer[_GROUPS][0], Elements(_STRUCT, pairs))
         sealed = sealed_end(bytes(end) + encode_footer(footer))
         self._write(sealed)
@@ -252,12 +242,12 @@ class _IndexBytes:
         spans = [(c[a][1], c[a][1] + c[b][1]) for c in columns for a, b in ((4, 5), (6, 7)) if a in c and b in c]
         self._begin = min((start for start, _ in spans), default=0)
         end = max((stop for _, stop in spans), default=0)
-        self._data = source.read(self._begin, end - self._begin) if end > self._begin else b""
+        self._data = bytes(source.read(self._begin, end - self._begin)) if end > self._begin else b""
 
     def of(self, column: Fields) -> tuple[bytes, bytes]:
         """Bytes of a chunk's column index and offset index; b"" where it has none."""
-        pages, places = (self._of(column, *fields) for fields in ((6, 7), (4, 5)))
-        return pages, places
+        bounds, places = (self._of(column, *fields) for fields in ((6, 7), (4, 5)))
+        return bounds, places
 
     def _of(self, column: Fields, offset: int, length: int) -> bytes:
         if offset not in column or length not in column:
@@ -266,15 +256,59 @@ class _IndexBytes:
         return self._data[start : start + column[length][1]]
 
 
+def _span(meta: Fields) -> tuple[int, int]:
+    """Offset and length of a chunk's pages."""
+    first: int = meta[9][1]
+    dictionary: int = meta[11][1] if 11 in meta else 0
+    return min(first, dictionary) if dictionary else first, meta[7][1]
+
+
+def _locations(places: bytes) -> tuple[int, list[re.Match[bytes]]]:
+    """Where the locations of an offset index begin, and each of them; none where they are not written as they should be."""
+    size, at = places[1] >> 4, 2
+    if size == _LONG_LIST:
+        shift = size = 0
+        while at < len(places):
+            size, shift, at = size | (places[at] & 0x7F) << shift, shift + 7, at + 1
+            if places[at - 1] < 0x80:
+                break
+    begin, found = at, []
+    for _ in range(size if places[0] == _A_LIST and places[1] & 15 == _STRUCT else 0):
+        location = _LOCATION.match(places, at)
+        if location is None:
+            return begin, []
+        found.append(location)
+        at = location.end()
+    return begin, found
+
+
+def _first_rows(places: bytes, rows: int) -> list[int]:
+    """The first row of each page, by an offset index; all rows are one page where that does not tell."""
+    found = [zigzag(location[3]) for location in _locations(places)[1]] if places else []
+    ascending = all(one < other for one, other in itertools.pairwise([*found, rows]))
+    return found if found and found[0] == 0 and ascending else [0]
+
+
 def _moved_places(places: bytes, delta: int) -> bytes:
     """An offset index whose pages lie elsewhere."""
+    begin, locations = _locations(places)
+    if locations:
+        moved = b"".join(b"\x16%b%b" % (integer(zigzag(one[1]) + delta), one[2]) for one in locations)
+        return places[:begin] + moved + places[locations[-1].end() :]
     index, _ = decode_struct(places)
     for location in index[1][1].values:
         location[1] = (_I64, location[1][1] + delta)
     return encode_struct(index)
 
 
-def _verify(pages: memoryview, path: str, start: int, length: int, chunk: Any) -> None:
+def _binary(text: str) -> bytes:
+    """A text as Thrift writes it."""
+    value = text.encode()
+    return encode_struct({1: (_BINARY, value)})[1:-1]
+
+
+def _verify(pages: memoryview, path: str, start: int, length: int, column: Fields) -> None:
     """Refuse to copy damage."""
     for offset, expected, actual in bad_pages(pages, start, length):
-        raise CorruptFileError(path, offset, f"{expected} (column {chunk.path_in_schema})", actual)
+        names = decode_struct(b"\x19" + column[3][1][3][1] + b"\0")[0][1][1].values
+        raise CorruptFileError(path, offset, f"{expected} (column {b'.'.join(names).decode(errors='replace')})", actual)

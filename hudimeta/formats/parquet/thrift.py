@@ -21,6 +21,7 @@ __all__ = [
     "end_of_field",
     "integer",
     "list_of_structs",
+    "varint_at",
     "zigzag",
 ]
 
@@ -151,7 +152,8 @@ def _struct(data: bytes | memoryview, at: int, depth: int) -> tuple[Fields, int]
     return fields, at + 1
 
 
-def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+def varint_at(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """The varint that begins at a byte, and where it ends."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -165,7 +167,7 @@ def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def _integer(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
+    value, at = varint_at(data, at)
     return (value >> 1) ^ -(value & 1), at
 
 
@@ -175,7 +177,7 @@ def _value(data: bytes | memoryview, at: int, kind: int, depth: int) -> tuple[An
     if kind in (_TRUE, _FALSE):
         return kind == _TRUE, at
     if kind == _BINARY:
-        return _binary(data, *_varint(data, at))
+        return _binary(data, *varint_at(data, at))
     if kind == _STRUCT:
         return _struct(data, at, depth + 1)
     if kind in (_LIST, _SET):
@@ -199,7 +201,7 @@ def _elements(data: bytes | memoryview, at: int, depth: int) -> tuple[Elements, 
     at += 1
     kind, size = head & 15, head >> 4
     if size == _LONG_LIST:
-        size, at = _varint(data, at)
+        size, at = varint_at(data, at)
     if size > len(data) - at:
         raise ValueError(f"a list of {size} elements at byte {at} of {len(data)}")
     values: list[Any] = []

@@ -5,6 +5,7 @@ The end of a file is read once, its footer compared with its seal (see `seal`), 
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.pages import chunk_span
 from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in
-from hudimeta.formats.parquet.thrift import decode_struct
+from hudimeta.formats.parquet.thrift import VARINT, decode_struct, zigzag
 from hudimeta.formats.parquet.whole_footer import MAGIC
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ _BEFORE_BYTES = 32 << 10
 _END = 8
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
 """Fields of a page's header."""
+_DATA_HEADER = rb"\x1c\x15%b\x15[\x00-\x7f]\x15[\x00-\x7f]\x15[\x00-\x7f]" % VARINT
+_DICTIONARY_HEADER = rb"\x3c\x15%b\x15[\x00-\x7f][\x11\x12]?" % VARINT
+_PLAIN_HEADER = re.compile(
+    rb"\x15[\x00-\x7f]\x15%b\x15(%b)\x15(%b)(?:%b|%b)\x00\x00" % (VARINT, VARINT, VARINT, _DATA_HEADER, _DICTIONARY_HEADER)
+)
+"""A header with a checksum, of a page of data of the first version without statistics, or of a dictionary, as most are: its
+compressed size, and its checksum."""
 
 Read = Callable[[int, int], bytes]
 """Bytes of a file: offset, length."""
@@ -191,12 +199,11 @@ def bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, 
         yield start + len(data), f"{length} bytes of pages", f"the file's end after {len(data)}"
     while at < len(data):
         try:
-            header, content = decode_struct(data, at)
-            end = content + header[_COMPRESSED_SIZE][1]
-            stated = header[_CHECKSUM][1] & 0xFFFFFFFF if _CHECKSUM in header else None
+            content, size, stated = _page(data, at)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             yield start + at, "a page header", _first_line(error)
             return
+        end = content + size
         if not content <= end <= len(data):
             yield start + at, "a page inside its column", f"one of {end - content} bytes"
             return
@@ -204,6 +211,15 @@ def bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, 
         if stated is not None and actual != stated:
             yield start + at, f"a page with the checksum {stated:08x}", f"{actual:08x}"
         at = end
+
+
+def _page(data: memoryview, at: int) -> tuple[int, int, int | None]:
+    """Where the content of the page at a byte begins, its bytes, and its checksum if it has one."""
+    plain = _PLAIN_HEADER.match(data, at)
+    if plain is not None:
+        return plain.end(), zigzag(plain[1]), zigzag(plain[2]) & 0xFFFFFFFF
+    header, content = decode_struct(data, at)
+    return content, header[_COMPRESSED_SIZE][1], header[_CHECKSUM][1] & 0xFFFFFFFF if _CHECKSUM in header else None
 
 
 def _check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:

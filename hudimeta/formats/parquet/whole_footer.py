@@ -6,11 +6,10 @@ also begins. Source: Apache Parquet format, "File format".
 
 from __future__ import annotations
 
-import io
 from functools import lru_cache
-from typing import Any
 
 from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
+from hudimeta.formats.parquet.thrift_levels import Parts, decode_level, encode_level
 
 __all__ = ["LENGTH_BYTES", "MAGIC", "decode_footer", "encode_footer", "schema_of_columns"]
 
@@ -18,25 +17,28 @@ MAGIC = b"PAR1"
 LENGTH_BYTES = 4
 _SCHEMA, _CHILDREN = 2, 5
 """Fields of a footer, and of an element of its schema."""
+_PLACES: Parts = {4: {1: {3: {}}}}
+"""Row groups, their column chunks, and the metadata of these."""
 
 
-def decode_footer(metadata: Any) -> Fields:
-    """A footer as Parquet's own structure.
+def decode_footer(footer: bytes) -> Fields:
+    """A footer, as far down as it says where something lies: row groups, their column chunks, and the metadata of these.
 
     Args:
-        metadata: Pyarrow's `FileMetaData`.
+        footer: It, from its first byte on.
+
+    Returns:
+        Of values that are neither integers nor any of these, the bytes (see `decode_level`).
 
     Raises:
         ValueError: It is none.
     """
-    sink = io.BytesIO()
-    metadata.write_metadata_file(sink)
-    return decode_struct(memoryview(sink.getvalue()), len(MAGIC))[0]
+    return decode_level(footer, 0, _PLACES)[0]
 
 
 def encode_footer(footer: Fields) -> bytes:
     """The end of a file, from its footer on."""
-    text = encode_struct(dict(sorted(footer.items())))
+    text = encode_level(dict(sorted(footer.items())))
     return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC
 
 

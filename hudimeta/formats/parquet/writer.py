@@ -20,32 +20,23 @@ Spark, for which NaN is above every number, would pass over the row group with `
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.formats.parquet.bounds import BoundsOfColumns, text_bounds, texts_in_statistics
-from hudimeta.formats.parquet.footer import (
-    AVRO_SCHEMA_KEY,
-    BLOOM_CHECKSUM_KEY,
-    BLOOM_KEY,
-    BLOOM_TYPE_KEY,
-    CALENDAR_KEY,
-    MAX_KEY_KEY,
-    MIN_KEY_KEY,
-    MODEL_KEY,
-    ParquetFooter,
-)
-from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
+from hudimeta.formats.parquet.footer import ParquetFooter
+from hudimeta.formats.parquet.footer_entries import BloomSettings, footer_entries
+from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.formats.parquet.sink import CountingSink
 from hudimeta.formats.required_fields import without_hidden_nulls
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["BaseFileSummary", "ParquetFileWriter", "BloomSettings", "ParquetSettings", "footer_entries", "write_base_file"]
+__all__ = ["BaseFileSummary", "ParquetFileWriter", "ParquetSettings", "write_base_file"]
 
 CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
@@ -57,27 +48,9 @@ _OFTEN, _AGAIN = 1 / 8, 1 / 4
 """Distinct values per row of a row group: at most so many and a dictionary is worth it; if they lie far apart, so many."""
 _SURELY = 0.95
 """The same in the first page: values drawn evenly that are so distinct there are above `_AGAIN` in the row group as well."""
-_CALENDAR = "3.5.0"
-
 
 _LEVELS = {"gzip": 6}
 """Where Arrow's default is not what others write: its 9 takes five times as long as Java's 6, for one percent of size."""
-
-
-@dataclass(frozen=True)
-class BloomSettings:
-    """The bloom filter of a base file.
-
-    Attributes:
-        kind: `hoodie.bloom.index.filter.type`. Either is one row of bits, sized to the keys that are there.
-        false_positives: `hoodie.index.bloom.fpp`.
-        max_entries: `hoodie.bloom.index.filter.dynamic.max.entries`: keys that a filter is sized for at most; beyond it more
-            foreign keys pass.
-    """
-
-    kind: Literal["SIMPLE", "DYNAMIC_V0"] = "DYNAMIC_V0"
-    false_positives: float = 1e-9
-    max_entries: int = 100_000
 
 
 @dataclass(frozen=True)
@@ -102,7 +75,7 @@ class ParquetSettings:
     page_bytes: int = 1024 * 1024
     page_rows: int = _PAGE_ROWS
     dictionary: bool = True
-    bloom: BloomSettings | None = BloomSettings()
+    bloom: BloomSettings | None = field(default_factory=BloomSettings)
 
 
 @dataclass(frozen=True)
@@ -243,7 +216,7 @@ class ParquetFileWriter:
         """Write what is left and the footer. The stream stays open."""
         self._flush(last=True)
         keys = pa.chunked_array([c for k in self._keys for c in getattr(k, "chunks", [k])], pa.string())
-        entries, low, high = footer_entries(keys, self._avro_schema, self._settings.bloom, self._known)
+        entries, low, high = footer_entries(lambda: keys, self._avro_schema, self._settings.bloom, self._known)
         self._file.add_key_value_metadata(entries | blank_entries(self._name))
         self._gathered.flush()
         self._sink.hold()
@@ -255,34 +228,6 @@ class ParquetFileWriter:
             self._bounds.tell(name, *bounds)
         footer = ParquetFooter(self._rows, entries, metadata)
         return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
-
-
-def footer_entries(
-    keys: pa.ChunkedArray, avro_schema: str | None, bloom: BloomSettings | None, known: KnownKeys | None = None
-) -> tuple[dict[str, str], str | None, str | None]:
-    """What Hudi keeps in a footer, and the smallest and greatest key; None where no row has one.
-
-    Args:
-        keys: Record keys of all rows.
-        avro_schema: Of the columns; None leaves it out.
-        bloom: Of the filter; None for no filter.
-        known: A filter over the keys, where there is one.
-    """
-    import pyarrow.compute as pc
-
-    entries = {CALENDAR_KEY: _CALENDAR}
-    low = high = None
-    if avro_schema is not None:
-        entries |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"}
-    if keys.null_count:  # a table with virtual keys: no keys in the file, so nothing to look up by
-        return entries, None, None
-    if len(keys):
-        found = pc.min_max(keys)
-        low, high = str(found["min"]), str(found["max"])
-        entries |= {MIN_KEY_KEY: low, MAX_KEY_KEY: high}
-    if bloom is not None:
-        entries |= _bloom_entries(keys, bloom, known)
-    return entries, low, high
 
 
 def write_base_file(
@@ -317,17 +262,6 @@ def write_base_file(
     )
     file.write(rows, keys, whole=True)
     return file.close()
-
-
-def _bloom_entries(keys: pa.ChunkedArray, settings: BloomSettings, known: KnownKeys | None) -> dict[str, str]:
-    from hudimeta.formats.bloom import BloomFilter
-
-    kind, p = settings.kind, settings.false_positives
-    capacity = max(1, min(len(keys), settings.max_entries))
-    text = known.filter_text(kind, capacity, p, len(keys)) if known is not None else None
-    if text is None:
-        text = BloomFilter.create_sized(keys, kind, p, capacity).to_base64()
-    return {BLOOM_KEY: text, BLOOM_TYPE_KEY: settings.kind, BLOOM_CHECKSUM_KEY: checksum_of(text)}
 
 
 def _floating_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
