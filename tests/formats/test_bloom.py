@@ -155,6 +155,22 @@ def test_foreign_keys_pass_as_seldom_as_promised() -> None:
     assert 0.005 < passed < 0.02
 
 
+def test_a_filter_that_is_too_small_lets_fewer_pass_with_fewer_hashes() -> None:
+    keys = [b"in-%d" % i for i in range(20_000)]
+    strangers = [b"out-%d" % i for i in range(100_000)]
+    made = BloomFilter.create_sized(keys, "DYNAMIC_V0", 1e-9, 8_000)
+    assert (made.bit_count, made.hash_count, len(made.rows)) == (size_of_filter(8_000, 1e-9)[0], 9, 1)
+    assert made.might_contain_many(keys).all()
+    read = BloomFilter.decode(made.encode())
+    assert all(all(_bit(read, p) for p in java_positions(k, read.bit_count, read.hash_count)) for k in keys[:50])
+    passed = made.might_contain_many(strangers).mean()
+    thirty = BloomFilter.create_dynamic(keys, keys_per_row=8_000, max_keys=8_000)
+    assert thirty.hash_count == 30
+    assert passed < thirty.might_contain_many(strangers).mean() / 2
+    full = BloomFilter.create_sized(keys, "SIMPLE", 1e-9, 20_000)
+    assert full.hash_count == 30
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.string_view()])
 def test_arrow_arrays_of_every_kind(kind: pa.DataType) -> None:
     keys = pa.array(["x", "größe", "", "long key " * 20], kind)

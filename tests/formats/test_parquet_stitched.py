@@ -91,10 +91,13 @@ def test_pages_of_the_name_have_the_rows_that_other_pages_have(nullable: bool) -
     assert index is not None
     for group in range(metadata.num_row_groups):
         places = index.places(group, [3, 4])
-        assert places is not None and len(places[4].borders) > 3
+        assert places is not None
+        assert len(places[4].borders) > 3
         assert places[4].borders.tolist() == places[3].borders.tolist()
         bounds = index.bounds(group, 4)
-        assert bounds is not None and set(bounds.low + bounds.high) == {b"new.parquet"} and set(bounds.nulls or ()) == {0}
+        assert bounds is not None
+        assert set(bounds.low + bounds.high) == {b"new.parquet"}
+        assert set(bounds.nulls or ()) == {0}
 
 
 def test_a_file_without_page_indexes_is_stitched() -> None:
@@ -104,7 +107,8 @@ def test_a_file_without_page_indexes_is_stitched() -> None:
     source, new = source_of(sink.getvalue(), "a.parquet"), io.BytesIO()
     stitch(new, [source], NAME, "new.parquet", {})
     found = verify_parquet_file(new.getvalue(), "new.parquet")
-    assert found["number"].equals(table["number"]) and set(found[NAME].to_pylist()) == {"new.parquet"}
+    assert found["number"].equals(table["number"])
+    assert set(found[NAME].to_pylist()) == {"new.parquet"}
 
 
 def test_a_stitched_file_is_stitched_again() -> None:

@@ -90,7 +90,7 @@ class KnownKeys:
         Returns:
             None where no filter has that size, or one has another size and its keys are not known.
         """
-        filters = [one.filter_of(*size_of_filter(capacity, p)) for one in self.files]
+        filters = [one.filter_of(*size_of_filter(capacity, p, count)) for one in self.files]
         known = [one for one in filters if one is not None]
         unread = [one for one, found in zip(self.files, filters, strict=True) if found is None]
         readers = [one.read for one in unread if one.read is not None]

@@ -71,7 +71,7 @@ def without_any(question: Question, candidates: Candidates, index: str, texts: p
 
     names, partitions = candidates.files.names, candidates.file_partitions
     lacking = np.zeros(len(names), np.bool_)
-    chains: dict[int, npt.NDArray[np.uint32]] = {}
+    chain = hash_chain(texts, 0)
     places = np.flatnonzero(asked)
     for start in range(0, len(places), _AT_ONCE):
         some = places[start : start + _AT_ONCE]
@@ -83,9 +83,9 @@ def without_any(question: Question, candidates: Candidates, index: str, texts: p
         for partition, name, code, text in zip(*columns, strict=True):
             place = bloom_filters.place_of(index, partition.as_py(), name.as_py())
             bloom = BloomFilter.from_base64(text.as_py(), code.as_py(), place)
-            if bloom.hash_count not in chains:
-                chains[bloom.hash_count] = hash_chain(texts, bloom.hash_count)
-            holds = bloom.might_contain_hashes(chains[bloom.hash_count]).any()
+            if bloom.hash_count > chain.shape[1]:  # which serves filters with fewer hashes as well
+                chain = hash_chain(texts, bloom.hash_count)
+            holds = bloom.might_contain_hashes(chain).any()
             lacking[at[partition.as_py(), name.as_py()]] = not holds
     return lacking
 
