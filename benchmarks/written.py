@@ -108,16 +108,18 @@ def in_pieces(settings: Settings, pieces: int) -> Path:
     return path
 
 
-def large(settings: Settings, kind: str) -> Path:
+def large(settings: Settings, kind: str, *, record_index: bool = True) -> Path:
     """A table of ours with 10.5 million rows, loaded in seven commits, and a record index that was built over them."""
-    path = settings.data / f"{lineitem.piece_file(settings, 1).stem}-large-{kind.split('_')[0]}".lower()
+    stem = f"{lineitem.piece_file(settings, 1).stem}-large-{kind.split('_')[0]}".lower()
+    path = settings.data / (stem if record_index else f"{stem}-no-index")
     with _once(path) as unfinished:
         if unfinished is not None:
             first, *more = [lineitem.piece_file(settings, number) for number in range(1, lineitem.PIECES + 1)]
             ours.bulk_insert(unfinished, pq.read_table(first), ["column_stats"], kind)
             for file in more:
                 ours.open_table(unfinished).bulk_insert(pq.read_table(file))
-            ours.open_table(unfinished).metadata.create_index(type="record_index")
+            if record_index:
+                ours.open_table(unfinished).metadata.create_index(type="record_index")
     return path
 
 

@@ -19,6 +19,7 @@ A file group is chosen by Java's `String.hashCode` of the key over UTF-16 code u
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from typing import Any
 
@@ -73,7 +74,7 @@ def from_key_partition(key: str) -> str:
 def column_id(text: str) -> bytes:
     """The 12 characters that stand for a column name or partition path ("" counts as ".")."""
     digest = xxhash.xxh64(to_key_partition(text).encode(), seed=_SEED).digest()
-    return _base64(np.frombuffer(digest, np.uint8).reshape(1, 8)).tobytes()
+    return base64.b64encode(digest)
 
 
 def path_id(path: str) -> str:
