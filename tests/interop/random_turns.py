@@ -20,7 +20,7 @@ from tests.interop.random_columns import ON_READ, column_change, column_of, is_d
 from tests.interop.random_given import GivenRows
 from tests.interop.random_indexes import hudi_fails_beside, index_changes
 from tests.interop.random_kinds import choose_kind, expiring_kind, latest_kind
-from tests.interop.random_limits import KEYLESS, hudi_cannot, nobody_can
+from tests.interop.random_limits import KEYLESS, hudi_cannot, hudi_reads_dropped, nobody_can
 from tests.interop.random_model import RandomModel
 from tests.interop.random_rows import Row
 from tests.interop.random_sides import OF_PLANS, Ours, Theirs
@@ -272,7 +272,10 @@ class RandomTurns(GivenRows):
             self._become(dataclasses.replace(self.kind, data=tuple(n for n in schema.names if is_data(n) and n[0] != "c")))
 
     def _alter(self, side: Ours | Theirs, index: str) -> None:
-        change = column_change(self.random, self.schema, self.now, ON_READ in self.kind.shared)
+        drops = hudi_reads_dropped(self.kind, self.release)
+        change = column_change(self.random, self.schema, self.now, ON_READ in self.kind.shared, drops)
+        if not change.ours and hudi_cannot(self.kind, self.release, "alter"):
+            return
         if not change.ours:
             side = self.theirs
         self.said[-1] += f" {change.statement}" + (", by Apache Hudi" if not change.ours else "")
