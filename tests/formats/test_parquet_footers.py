@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudimeta.formats.parquet import read_footer
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.parquet import read_footer, verify_parquet_file, write_base_file
+from hudimeta.formats.parquet.known_keys import FileKeys
+from hudimeta.formats.parquet.thrift import decode_struct, encode_struct
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 from hudimeta.types import META_COLUMNS
 from tests.formats.parquet_files import EVERYTHING, footer_encloses, with_meta, written
@@ -37,6 +40,40 @@ def test_a_footer_is_the_same_after_its_way_through_structures(tmp_path: Path, o
     again = pq.read_metadata(pa.BufferReader(MAGIC + end))
     assert again.equals(metadata)
     assert pq.read_table(io.BytesIO(before + end)).equals(ROWS)
+
+
+def copied_by_java(content: bytes, writer: bytes, entry: bytes) -> bytes:
+    """A file as another writer leaves it that takes row groups and entries of one of ours."""
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer, _ = decode_struct(content, start)
+    text = 8
+    footer[5][1].values.append({1: (text, entry), 2: (text, b"parquet-cpp-arrow version 26.0.1")})
+    footer[6] = (text, writer)
+    end = encode_struct(footer)
+    return content[:start] + end + len(end).to_bytes(4, "little") + MAGIC
+
+
+def test_our_entries_mean_nothing_in_a_file_that_java_copied() -> None:
+    sink = io.BytesIO()
+    rows = with_meta(ROWS)
+    write_base_file(sink, rows, name="old.parquet")
+    copy = copied_by_java(sink.getvalue(), b"parquet-mr version 1.13.1", b"original.created.by")
+    assert verify_parquet_file(copy, "old.parquet").num_rows == len(rows)
+    footer = read_footer(copy, "new.parquet")
+    assert (footer.num_rows, footer.min_key) == (len(rows), min(rows[META_COLUMNS[2]].to_pylist()))
+    assert not [key for key in footer.key_value if key.startswith("hudimeta.")]
+    assert FileKeys.of(footer) == FileKeys(None, None, len(rows), None), "what it says of the keys was not checked"
+
+
+@pytest.mark.parametrize(
+    ("writer", "entry"),
+    [(b"parquet-mr version 1.13.1", b"original.created"), (b"parquet-cpp-arrow version 26.0.1", b"original.created.by")],
+)
+def test_a_footer_of_ours_is_not_changed_unnoticed(writer: bytes, entry: bytes) -> None:
+    sink = io.BytesIO()
+    write_base_file(sink, with_meta(ROWS), avro_schema="{}", name="old.parquet")
+    with pytest.raises(CorruptFileError, match="a footer with the checksum"):
+        read_footer(copied_by_java(sink.getvalue(), writer, entry), "old.parquet")
 
 
 def base_files(base):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import hudimeta
 from hudimeta.types import Action
+from tests.elsewhere import only_when
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import TABLE_VERSION, Model, Ours, Row, Theirs, plain_rows, row
 
@@ -20,9 +22,9 @@ SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.metadata.record.index.e
 class Sides:
     """A table of ours with a few files in each of three partitions, its writers, and what both must read."""
 
-    def __init__(self, path: Path, hudi: ApacheHudi, kind: str) -> None:
+    def __init__(self, path: Path, hudi: ApacheHudi, kind: str, options: dict[str, str] = SMALL) -> None:
         self.path, self.hudi, self.model = path, hudi, Model()
-        self.ours, self.theirs = Ours(path, type=kind, options=SMALL), Theirs(path, hudi, type=kind)
+        self.ours, self.theirs = Ours(path, type=kind, options=options), Theirs(path, hudi, type=kind)
         self.options = {"hoodie.write.table.version": TABLE_VERSION, "hoodie.write.auto.upgrade": "false", **PLAN}
         self.write(self.ours, "insert", 0, 30, 1)
         self.write(self.ours, "insert", 30, 60, 2)
@@ -100,6 +102,24 @@ def test_hudi_goes_on_after_files_were_put_together(hudi: ApacheHudi, tmp_path: 
     (report,) = hudimeta.Table(sides.path, {**SMALL, **copies}).cluster()
     assert report.groups_copied is not None
     sides.agree()
+
+
+@pytest.mark.timeout(400)
+@only_when("1.0." not in os.environ.get("HUDI_BUNDLE", "1.0."), "make interop HUDI=1.2.0")
+def test_we_go_on_after_hudi_put_our_files_together(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """It takes the entries of our footers over, our checksums among them; a record index it would leave as it is."""
+    sides = Sides(tmp_path / "table", hudi, TYPES[0], {**SMALL, "hoodie.metadata.record.index.enable": "false"})
+    package = "org.apache.hudi.client.clustering"
+    copies = {
+        "hoodie.clustering.plan.strategy.class": f"{package}.plan.strategy.SparkStreamCopyClusteringPlanStrategy",
+        "hoodie.clustering.execution.strategy.class": f"{package}.run.strategy.SparkBinaryCopyClusteringExecutionStrategy",
+        SORT: "",
+    }
+    planned = sides.service("plan_clustering", **copies)
+    sides.service("run_clustering", planned, **copies)
+    sides.is_clustered()
+    sides.agree()
+    sides.go_on(4)
 
 
 @pytest.mark.timeout(400)

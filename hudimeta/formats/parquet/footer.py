@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.bounds import extremes, union_of
+from hudimeta.formats.parquet.seal import own_entries
 
 if TYPE_CHECKING:
     from hudimeta.formats.bloom import BloomFilter
@@ -80,7 +81,7 @@ class ParquetFooter:
         """Entries, both sides as text (bytes that are not UTF-8 are replaced)."""
         if self.entries is not None:
             return self.entries
-        return {_text(k): _text(v) for k, v in (self.metadata.metadata or {}).items()}
+        return {_text(k): _text(v) for k, v in own_entries(self.metadata).items()}
 
     @property
     def avro_schema(self) -> str | None:

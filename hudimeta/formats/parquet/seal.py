@@ -11,6 +11,9 @@ key                        value
 Pages carry checksums of their own, so that each byte of a file is covered but those of the pages' headers, where Arrow or a
 wrong number of rows tells. Footers of others have no seal. What is known of them twice is compared: the names of the columns
 stand in a second schema too, and the file's name in a column of Hudi's, whose bounds the footer has.
+
+Apache Hudi from 1.1 on puts row groups of other files together, and takes over the entries of their footers, ours among them,
+which mean nothing there. Such a file names another writer, and has an entry in which that says whose row groups they were.
 """
 
 from __future__ import annotations
@@ -32,11 +35,14 @@ __all__ = [
     "check_seal",
     "entry_in",
     "named_in",
+    "own_entries",
     "sealed_end",
     "sealed_file",
 ]
 
 FOOTER_KEY, INDEX_KEY, FILE_KEY = "hudimeta.footer.crc32", "hudimeta.index.crc32", "hudimeta.file"
+_OURS = b"hudimeta."
+"""How our entries begin."""
 _BLANK = "0" * 8
 _TAIL = 8
 """Bytes after the footer: its length and the magic."""
@@ -46,6 +52,8 @@ _NAME_COLUMN = "_hoodie_file_name"
 _NAME_COLUMN_AT = 4
 _SCHEMA_KEYS = (b"parquet.avro.schema", b"org.apache.spark.sql.parquet.row.metadata")
 """Entries in which Hudi's writers state the columns once more, as JSON."""
+_COPIED_KEY, _COPIER = b"original.created.by", "parquet-mr"
+"""What Java's writer of copied row groups says of their writer, and how its own name begins."""
 _INNER = ("type", "items", "values", "elementType", "keyType", "valueType")
 
 
@@ -83,7 +91,7 @@ def sealed_file(content: bytes) -> bytes:
 
 
 def check_seal(end: bytes, path: str, offset: int, start: int = 0) -> bool:
-    """Compare a footer with its seal, before anybody looks into it; False when it has none.
+    """Compare a footer with its seal, before anybody looks into it; False when it has none of its own.
 
     Args:
         end: The end of the file.
@@ -101,9 +109,38 @@ def check_seal(end: bytes, path: str, offset: int, start: int = 0) -> bool:
     footer = memoryview(end)[start:-_TAIL]
     stated = bytes(footer[at : at + len(_BLANK)])
     checksum = zlib.crc32(footer[at + len(_BLANK) :], zlib.crc32(_BLANK.encode(), zlib.crc32(footer[:at])))
-    if stated != f"{checksum:08x}".encode():
-        raise CorruptFileError(path, offset, f"a footer with the checksum {stated.decode(errors='replace')}", f"{checksum:08x}")
-    return True
+    if stated == f"{checksum:08x}".encode():
+        return True
+    if _may_be_copied(end, start):
+        return False
+    raise CorruptFileError(path, offset, f"a footer with the checksum {stated.decode(errors='replace')}", f"{checksum:08x}")
+
+
+def own_entries(metadata: Any) -> dict[bytes, bytes]:
+    """The key/value metadata of a file, without what its writer took over from files of ours.
+
+    Args:
+        metadata: pyarrow's `FileMetaData`.
+    """
+    entries: dict[bytes, bytes] = metadata.metadata or {}
+    return {k: v for k, v in entries.items() if not k.startswith(_OURS)} if _is_copied(metadata) else entries
+
+
+def _is_copied(metadata: Any) -> bool:
+    return (metadata.created_by or "").startswith(_COPIER) and _COPIED_KEY in (metadata.metadata or {})
+
+
+def _may_be_copied(end: bytes, start: int) -> bool:
+    """Whether a footer that is not what its seal says is one that another writer made."""
+    if end.find(_COPIED_KEY, start) < 0 or end.find(_COPIER.encode(), start) < 0:
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return _is_copied(pq.read_metadata(pa.BufferReader(end)))
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def named_in(end: bytes, start: int = 0) -> dict[bytes, bytes]:

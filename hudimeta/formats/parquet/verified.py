@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.pages import chunk_span
-from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in
+from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in, own_entries
 from hudimeta.formats.parquet.thrift import VARINT, decode_struct, zigzag
 from hudimeta.formats.parquet.whole_footer import MAGIC
 
@@ -95,7 +95,7 @@ def read_end(source: Any, path: str = "", size: int = 0) -> tuple[Any, FileEnd]:
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))  # which looks at nothing before the footer
         entries = (
-            named_in(tail, start) if sealed else metadata.metadata or {}
+            named_in(tail, start) if sealed else own_entries(metadata)
         )  # making all of them texts takes as long as the rest
         check_contents(entries, metadata, path, offset, sealed=sealed)
         check_name(entries, metadata, path, offset)
@@ -224,7 +224,7 @@ def _page(data: memoryview, at: int) -> tuple[int, int, int | None]:
 
 def _check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
     """Compare what lies between the pages and the footer with its checksum, which our files have."""
-    stated = (metadata.metadata or {}).get(INDEX_KEY.encode())
+    stated = own_entries(metadata).get(INDEX_KEY.encode())
     if stated is None:
         return
     chunks = (metadata.row_group(g).column(c) for g in range(metadata.num_row_groups) for c in range(metadata.num_columns))
