@@ -18,7 +18,7 @@ from tests.interop.random_ages import INLINE, POLICIES, POLICY, AfterWrite, expi
 from tests.interop.random_answers import Answers
 from tests.interop.random_columns import ON_READ, column_change, column_of, is_data
 from tests.interop.random_given import GivenRows
-from tests.interop.random_indexes import hudi_fails_beside, index_changes
+from tests.interop.random_indexes import hudi_cannot_say, hudi_fails_beside, index_changes
 from tests.interop.random_kinds import choose_kind, expiring_kind, latest_kind
 from tests.interop.random_limits import KEYLESS, hudi_cannot, hudi_reads_dropped, nobody_can
 from tests.interop.random_model import RandomModel
@@ -304,6 +304,7 @@ class RandomTurns(GivenRows):
         if hudi_fails_beside(change, self.release):
             self.said[-1] += ": not done"
             return
+        side = self.ours if hudi_cannot_say(change, self.release) else side
         by_write = isinstance(side, Theirs) and change.by_switch
         if not by_write:
             side.change_index(change)
