@@ -91,10 +91,11 @@ def _wrapped(sides: Sequence[tuple[pa.Scalar, pa.Scalar]], version: str) -> list
     found: list[dict[str, Any]] = [{} for _ in sides]
     for kind, places in of_type.items():
         ordinal, info = value_type_of(kind)
-        for number, side in enumerate(("min", "max")):
-            bounds = wrap_bounds(pa.array([sides[at][number] for at in places], kind), version)
-            for at, wrapper, body in zip(places, bounds.kinds.tolist(), bounds.bodies.to_pylist(), strict=True):
-                found[at] |= {f"{side}_kind": wrapper, f"{side}_value": body}
+        both = [(at, number) for number in (0, 1) for at in places]
+        bounds = wrap_bounds(pa.array([sides[at][number] for at, number in both], kind), version)
+        for (at, number), wrapper, body in zip(both, bounds.kinds.tolist(), bounds.bodies.to_pylist(), strict=True):
+            side = "max" if number else "min"
+            found[at] |= {f"{side}_kind": wrapper, f"{side}_value": body}
         for at in places:
             found[at] |= {"value_type": int(ordinal), "value_type_info": info} if version == "V2" else {}
     return found

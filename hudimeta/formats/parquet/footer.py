@@ -193,7 +193,10 @@ class ParquetFooter:
             values += [statistics.min, statistics.max]
         if not values:
             return unknown
-        if pa.types.is_floating(kind) and not (self.metadata.created_by or "").startswith(NAN_IS_COUNTED_BY):
+        if not pa.types.is_floating(kind):
+            low, high = pa.array([min(values), max(values)], kind)
+            return low, high
+        if not (self.metadata.created_by or "").startswith(NAN_IS_COUNTED_BY):
             values.append(float("nan"))
         return extremes(pa.chunked_array([pa.array(values, kind)]))
 
