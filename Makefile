@@ -21,7 +21,7 @@ SCALE_ARGS ?=
 WRITERS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full cluster-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full merges-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full cluster-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -49,7 +49,7 @@ servers: ## start ZooKeeper and moto's Amazon for tests, print how they are foun
 	@$(RUN) --java python -m tests.concurrency.servers
 
 connect: ## Spark's tests of SQL, procedures, table functions, HudiTable, streams, routed writes, query shapes and the guide through Spark Connect, some twenty minutes
-	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest $(wildcard tests/spark/test_sql_*.py) tests/spark/test_scripts.py tests/spark/test_merge_into.py tests/spark/test_quick_start.py tests/spark/test_streams.py tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/spark/test_query_kinds.py tests/docs/test_spark.py $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest $(wildcard tests/spark/test_sql_*.py) tests/spark/test_scripts.py tests/spark/test_merge_into.py tests/spark/test_random_merges.py tests/spark/test_quick_start.py tests/spark/test_streams.py tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/spark/test_query_kinds.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
 doors-full: ## all tests of writes, and services after them, through HudiTable, by Spark's executors: a classic session, then Spark Connect, two hours
 	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
@@ -63,6 +63,9 @@ crash-full: ## kills and errors at every storage call of everything, then a thou
 
 pairs-full: ## a thousand random pairs of writes that meet, against what one after the other leaves (HUDIMETA_PAIRS_SEED says which), half an hour
 	@HUDIMETA_PAIRS=$${HUDIMETA_PAIRS:-1000} $(RUN) python -m pytest tests/concurrency/test_random_pairs.py --timeout=7200 $(PYTEST_ARGS)
+
+merges-full: ## three hundred random MERGEs against a model (HUDIMETA_MERGES_SEED says which), half an hour
+	@HUDIMETA_MERGES=$${HUDIMETA_MERGES:-300} $(RUN) --java python -m pytest tests/spark/test_random_merges.py $(PYTEST_ARGS)
 
 fencing-full: ## writers that stand still for longer than their lock lasts, at every request of a publication, and two writers over an S3 that fails, an hour
 	@HUDIMETA_TURN=all HUDIMETA_FENCING_FULL=1 $(RUN) python -m pytest tests/concurrency/test_fencing.py tests/concurrency/test_sigstop.py --timeout=3600 $(PYTEST_ARGS)

@@ -239,8 +239,8 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
     for path, name in change.rename.items():
         _refuse_fixed("rename", path, kept)
         check_names(pa.schema([pa.field(name, pa.null())]))
-        if name == path.rpartition(".")[2]:
-            raise ConfigError("rename", name, f"another name than {path} has", "Leave the rename out.")
+        if name == path.rpartition(".")[2] or name.lower() == path.lower():  # of fields Apache Hudi compares the case, too
+            raise ConfigError("rename", name, f"another name than {path} has, not in case alone", "Leave the rename out.")
         columns = _edited(columns, path, lambda found, name=name: replace(found, name=name), "rename")  # type: ignore[misc]
         _refuse_twins(columns, "")  # at once: the next change would find either of the two by that name
     for path, kind in change.retype.items():

@@ -11,7 +11,7 @@ from hudimeta.sql.asking import Ask, TableQuestion
 from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.columns import ColumnPlace, DeclaredColumn
 from hudimeta.sql.constants import is_constant
-from hudimeta.sql.cursor import with_backticks
+from hudimeta.sql.cursor import BETWEEN_WORDS, with_backticks
 from hudimeta.sql.defaults import has_query, is_default, with_defaults, without_defaults
 from hudimeta.sql.forms import Form, form_of
 from hudimeta.sql.insertion import InsertEach
@@ -67,6 +67,7 @@ from hudimeta.sql.statement import (
 )
 
 __all__ = [
+    "BETWEEN_WORDS",
     "Assign",
     "Block",
     "Choice",

@@ -12,14 +12,16 @@ from typing import NoReturn
 
 from hudimeta.predicate import with_escaped_quotes
 
-__all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "with_backticks", "words_of"]
+__all__ = ["BETWEEN_WORDS", "FIRST_WORD", "Cursor", "Unread", "Word", "with_backticks", "words_of"]
 
 _LINE = r"--(?:[^\n\\]|\\\n|\\(?!\n))*(?:\n|$)"
 """A comment to the end of the line, or of the next one after a backslash."""
 _INNER = r"/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/"
 _BRACKETED = rf"/\*(?:{_INNER}|[^*/]|\*(?!/)|/(?!\*))*\*/"
 """A comment in brackets, with others inside of it."""
-FIRST_WORD = re.compile(rf"(?:\s|{_LINE}|{_BRACKETED})*([A-Za-z]+)\b")
+BETWEEN_WORDS = rf"(?:\s|{_LINE}|{_BRACKETED})"
+"""A blank or a comment, as a pattern; its quantifier says how many."""
+FIRST_WORD = re.compile(rf"{BETWEEN_WORDS}*([A-Za-z]+)\b")
 """The word that a statement begins with, after blanks and comments."""
 _QUOTED = r"'(?:[^'\\]|\\.?)*(?:'|\Z)|\"(?:[^\"\\]|\\.?|\"\")*(?:\"|\Z)|`[^`]*(?:`|\Z)"
 """What is quoted, up to the end where it is never closed: looking for an end from every quote again would take long."""

@@ -70,6 +70,8 @@ def test_describe_extended_says_where_the_table_is_and_what_it_is(attached: Spar
     assert (facts["Provider"], facts["Location"], facts["Comment"]) == ("hudimeta", str(tmp_path / "asked"), "what it's for")
     assert facts["Table Properties"] == "[orderingFields=ts, primaryKey=id, team=taxis, type=mor]"
     assert facts["Created Time"]
+    of_name = dict(listed(attached.sql("describe table asked name")))
+    assert of_name == {"col_name": "name", "data_type": "string", "comment": "NULL"}
     assert listed(attached.sql("desc formatted spark_catalog.default.asked")) == described
 
 

@@ -178,6 +178,32 @@ def test_merge_does_what_each_clause_says(attached: SparkSession, table: Make, k
     ]
 
 
+@KINDS
+def test_clauses_for_one_side_name_its_columns_without_it(attached: SparkSession, table: Make, kind: str) -> None:
+    t = table(type=kind)
+    attached.sql(
+        f"""merge into {t} using (select id + 8 as id, 'p' || id as part, 5L as ts, id * 10D as x from range(5)) s
+        on {t}.id = s.id
+        when not matched and x between 20 and 30 and id not in (select max(id) from {t}) then insert *
+        when not matched and part = 'p4' then insert (id, part, ts, x) values (id, 'other', ts, -x)
+        when not matched by source and x > 2 and exists (select 1 from range(3, 5) r where r.id = {t}.id) then delete
+        when not matched by source and part = 'p1' then update set x = x + 100, ts = ts + 1"""
+    )
+    assert shown(attached, t) == [
+        (0, 1, 0.0),
+        (1, 2, 101.0),
+        (2, 1, 2.0),
+        (5, 1, 5.0),
+        (6, 2, 106.0),
+        (7, 1, 7.0),
+        (8, 1, 8.0),
+        (9, 1, 9.0),
+        (10, 5, 20.0),
+        (11, 5, 30.0),
+        (12, 5, -40.0),
+    ]
+
+
 @pytest.mark.rotation(2)
 @KINDS
 def test_merge_takes_all_columns_of_the_source(attached: SparkSession, table: Make, kind: str) -> None:

@@ -33,6 +33,19 @@ def at(attached: SparkSession, tmp_path: Path) -> Iterator[str]:
     attached.sql("drop table if exists trips")
 
 
+def test_comments_stand_wherever_blanks_do(attached: SparkSession, at: str) -> None:
+    gap = " /* of /* two */ ; */ -- it's\n "
+    assert listed(attached.sql(f"select id, name from trips timestamp{gap}as{gap}of{gap}'{at}'")) == OLD
+    assert attached.sql(f"select count(*) from hudi_timeline{gap}('trips')").collect()[0][0] == 2
+    for kind in (f"temporary{gap}view", "view"):
+        attached.sql(
+            f"{gap}create{gap}or{gap}replace{gap}{kind}{gap}then{gap}as select id, name from trips version as{gap}of {at}"
+        )
+        assert listed(attached.sql("select * from then")) == OLD
+        attached.sql("drop view then")
+    assert not [row for row in attached.sql(f"{gap}show{gap}tables").collect() if row[1].startswith("_hudimeta")]
+
+
 def listed(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in frame.collect())
 

@@ -68,7 +68,7 @@ def test_names_that_columns_cannot_have_are_refused(tmp_path: Path, name: str) -
     assert Table(table.path).timeline.instants == instants
 
 
-@pytest.mark.parametrize(("path", "name"), [("note", "note"), ("deep.a", "a")])
+@pytest.mark.parametrize(("path", "name"), [("note", "note"), ("note", "Note"), ("deep.a", "a")])
 def test_a_column_is_not_renamed_to_the_name_that_it_has(tmp_path: Path, path: str, name: str) -> None:
     table = table_of(tmp_path / "t", "COPY_ON_WRITE")
     instants = table.timeline.instants

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.sql import Ask, TableQuestion
+from hudimeta.sql import BETWEEN_WORDS, Ask, TableQuestion
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.plain.registration import MARKED_TYPE
 from pyspark_hudimeta.sql.described import described_columns, extended, properties_of, show_create, shown_properties
@@ -26,7 +26,7 @@ __all__ = ["answer", "described", "listed_tables", "lists_tables"]
 
 _OWN_VIEW = "_hudimeta_"
 """How the names of temporary views begin that stand for reads in statements and in views of users."""
-_LISTS_TABLES = re.compile(r"\s*show\s+(?:tables|views)\b", re.IGNORECASE)
+_LISTS_TABLES = re.compile(rf"{BETWEEN_WORDS}*show{BETWEEN_WORDS}+(?:tables|views)\b", re.IGNORECASE)
 
 _DETAIL = (
     "format string, id string, name string, description string, location string, createdAt string, "
@@ -72,7 +72,7 @@ def described(session: SqlSession, text: str) -> DataFrame:
             raise
         hint = "SHOW PARTITIONS lists those of a hudimeta table, hudi_filesystem_view their files."
         raise UnsupportedFeature("DESCRIBE … PARTITION of a table whose partitions the catalog does not keep", hint) from error
-    kind = "data_type"
+    kind = "data_type" if "data_type" in frame.columns else "info_value"  # the latter of DESCRIBE of one column
     rows = [row.asDict() for row in frame.collect()] if kind in frame.columns else []
     if not any(MARKED_TYPE.search(row[kind] or "") for row in rows):
         return frame

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["ACTIONS", "CLAUSE", "JOINS", "delete", "explained", "merge", "update", "widened"]
 
 _PRESENT, CLAUSE = "_hudimeta_present", "_hudimeta_clause"
+_OURS, _THEIRS = "_hudimeta_ours", "_hudimeta_theirs"
+_SIDES = {MergeRows.NOT_MATCHED: _THEIRS, MergeRows.NOT_MATCHED_BY_SOURCE: _OURS}
+"""The side that rows have which only one side has."""
 ACTIONS = {
     MergeAction.UPDATE: RowAction.UPDATE,
     MergeAction.DELETE: RowAction.DELETE,
@@ -236,28 +239,53 @@ class _Merging(Change):
         t, s = quoted(self.alias), quoted(self._source)
         kinds = {clause.rows for clause in self._statement.clauses}
         join = JOINS[MergeRows.NOT_MATCHED in kinds, MergeRows.NOT_MATCHED_BY_SOURCE in kinds]
-        whens = " ".join(
-            f"WHEN {self._rows_of(clause.rows)} AND ({clause.condition or 'true'}) THEN {number}"
-            for number, clause in enumerate(self._statement.clauses)
+        scoped = [rows for rows in _SIDES if any(c.rows is rows and c.condition is not None for c in self._statement.clauses)]
+        hidden = [f"struct({side}.* EXCEPT ({_PRESENT})) AS {struct}" for side, struct in ((t, _OURS), (s, _THEIRS))]
+        hidden += [f"{t}.{_PRESENT} AS {_OURS}{_PRESENT}", f"{s}.{_PRESENT} AS {_THEIRS}{_PRESENT}"]
+        chosen = self._chosen([rows for rows in MergeRows if rows not in scoped], f"{t}.{_PRESENT}", f"{s}.{_PRESENT}")
+        rows = (
+            f"SELECT {', '.join(hidden)}, {chosen} AS {CLAUSE} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
+            f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON ({self._statement.on})"
         )
+        for kind in scoped:
+            rows = self._scoped(kind, rows, columns if _SIDES[kind] == _THEIRS else self.session.spark.table(target).columns)
         sides = [self.alias.lower(), self._source.lower()]  # which are structs here
         theirs = [*(name.lower() for name in columns), *sides]
         ours = [*(name.lower() for name in schema.names), *sides]
-        bare = [f"{t}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
-        bare += [f"{s}.{quoted(n)}" for n in columns if n.lower() not in ours]
-        structs = [f"struct({side}.* EXCEPT ({_PRESENT})) AS {side}" for side in (t, s)]
-        shown = [*structs, *bare, f"CASE {whens} END AS {CLAUSE}"]
-        return self.query(
-            f"SELECT * FROM (SELECT {', '.join(shown)} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
-            f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON ({self._statement.on})) "
-            f"WHERE {CLAUSE} IS NOT NULL"
-        )
+        bare = [f"{_OURS}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
+        bare += [f"{_THEIRS}.{quoted(n)}" for n in columns if n.lower() not in ours]
+        shown = ", ".join([f"{_OURS} AS {t}", f"{_THEIRS} AS {s}", *bare, CLAUSE])
+        return self.query(f"SELECT {shown} FROM ({rows}) WHERE {CLAUSE} IS NOT NULL")
 
-    def _rows_of(self, rows: MergeRows) -> str:
-        t, s = (f"{quoted(side)}.{_PRESENT}" for side in (self.alias, self._source))
-        if rows is MergeRows.MATCHED:
-            return f"{t} IS NOT NULL AND {s} IS NOT NULL"
-        return f"{t} IS NULL" if rows is MergeRows.NOT_MATCHED else f"{s} IS NULL"
+    def _scoped(self, kind: MergeRows, rows: str, columns: Sequence[str]) -> str:
+        """The rows with the clauses of a kind whose conditions see one side alone, under its name and without it."""
+        side, struct = (self._source, _THEIRS) if _SIDES[kind] == _THEIRS else (self.alias, _OURS)
+        spelt = [name.lower() for name in columns]
+        seen = [f"{struct}.{quoted(name)}" for name in columns if spelt.count(name.lower()) == 1]
+        carried = [_OURS, _THEIRS, f"{_OURS}{_PRESENT}", f"{_THEIRS}{_PRESENT}"]
+        chosen = self._chosen([kind], *carried[2:])
+        scope = f"(SELECT {', '.join([*carried, CLAUSE, *seen])} FROM ({rows})) AS {quoted(side)}"
+        return f"SELECT {', '.join(carried)}, coalesce({CLAUSE}, {chosen}) AS {CLAUSE} FROM {scope}"
+
+    def _chosen(self, kinds: Sequence[MergeRows], ours: str, theirs: str) -> str:
+        """The number of the first clause of some kinds that a row goes to, null for none.
+
+        Args:
+            kinds: Of clauses.
+            ours: Null in rows that the table has not.
+            theirs: Null in rows that the source has not.
+        """
+        there = {
+            MergeRows.MATCHED: f"{ours} IS NOT NULL AND {theirs} IS NOT NULL",
+            MergeRows.NOT_MATCHED: f"{ours} IS NULL",
+            MergeRows.NOT_MATCHED_BY_SOURCE: f"{theirs} IS NULL",
+        }
+        whens = [
+            f"WHEN {there[clause.rows]} AND ({clause.condition or 'true'}) THEN {number}"
+            for number, clause in enumerate(self._statement.clauses)
+            if clause.rows in kinds
+        ]
+        return f"CASE {' '.join(whens)} END" if whens else "CAST(null AS int)"
 
     def _made_by(self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
         values = self._values(clause, columns)

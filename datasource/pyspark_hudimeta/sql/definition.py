@@ -32,6 +32,7 @@ from pyspark_hudimeta.sql.described import declared_column, declared_columns, pr
 from pyspark_hudimeta.sql.new_place import a_place, place_of, refuse_occupied, taken_back, taken_place
 from pyspark_hudimeta.sql.registering import comment_columns, register, renamed
 from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened
+from pyspark_hudimeta.sql.traces import without_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -354,14 +355,24 @@ def _register(session: SqlSession, statement: CreateTable, entered: TableName, l
     if place_of(statement) is None:
         properties[OWNS_FILES] = "true"
     try:
-        register(session.plain, entered, location, properties, statement.comment)
+        with without_trace():
+            register(session.plain, entered, location, properties, statement.comment)
     except AnalysisException as error:
-        if session.jvm is not None or "HUDIMETA_TABLE_NOT_FOUND" not in str(error):
+        if session.jvm is not None or "HUDIMETA_TABLE_NOT_FOUND" not in str(error) or not _is_here(location):
             raise
         hint = "Give it a LOCATION that both reach by the same path, such as a bucket of an object store."
         raise UnsupportedFeature(
             f"a table at {location}, which this client reaches and Spark's server does not", hint
         ) from error
+
+
+def _is_here(location: str) -> bool:
+    """Whether this process reaches a table."""
+    try:
+        Table(location)
+    except TableNotFound:
+        return False
+    return True
 
 
 def drop(session: SqlSession, entry: Entry, statement: DropTable) -> DataFrame:

@@ -14,6 +14,7 @@ from pyspark_hudimeta.spark_version import is_connect
 from pyspark_hudimeta.sql.merge_into import MergeInto
 from pyspark_hudimeta.sql.session import SqlSession
 from pyspark_hudimeta.sql.statements import run_statement
+from pyspark_hudimeta.sql.traces import without_trace
 from pyspark_hudimeta.table_functions import register_functions
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
         register_functions(spark)
         _with_functions.add(spark)
     done = run_statement(_session(spark), text, args, frames)
-    return done if done is not None else spark.sql(text, args, **frames)
+    if done is not None:
+        return done
+    with without_trace():  # of a server that alone reaches the table of a CREATE TABLE … LOCATION
+        return spark.sql(text, args, **frames)
 
 
 def merge_into(frame: DataFrame, table: str, condition: Column) -> MergeInto | MergeIntoWriter:

@@ -14,6 +14,7 @@ from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import hidden
+from hudimeta.sql import BETWEEN_WORDS
 from hudimeta.storage import open_storage
 from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
 from pyspark_hudimeta.sql.registering import keep_comment
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["alter_entry", "check_setting", "set_properties"]
 
 _COLUMNS = "ADD COLUMNS, RENAME COLUMN, DROP COLUMNS and ALTER COLUMN … TYPE change the table and its entry."
-_SERDE = re.compile(r"\bSET\s+SERDEPROPERTIES\b", re.IGNORECASE)
+_SERDE = re.compile(rf"\bSET{BETWEEN_WORDS}+SERDEPROPERTIES\b", re.IGNORECASE)
 """What Apache Hudi calls the options of a table's writes."""
 _PROPERTIES = "What a table was created with stays."
 _PARTITIONS = "Partitions come with their rows and go with them: INSERT INTO, ALTER TABLE … DROP PARTITION."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException, ParseException
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.sql import Form, TableName, form_of
+from hudimeta.sql import BETWEEN_WORDS, Form, TableName, form_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["not_ours"]
 
-_INTO_DIRECTORY = re.compile(r"\s*insert\s+overwrite\s+(?:local\s+)?directory\b[^(]*?\busing\s+hudimeta\b", re.IGNORECASE)
+_S = BETWEEN_WORDS
+_INTO_DIRECTORY = re.compile(
+    rf"{_S}*insert{_S}+overwrite{_S}+(?:local{_S}+)?directory\b[^(]*?\busing{_S}+hudimeta\b", re.IGNORECASE
+)
 
 
 def not_ours(session: SqlSession, text: str) -> DataFrame | None:

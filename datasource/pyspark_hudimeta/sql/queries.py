@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import count
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
-
 from hudimeta.config.options import AS_OF, COLUMNS, PATH
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.sql import Reference, TableName, function_tables, quoted, references, with_literals, without_database
+from hudimeta.sql import (
+    BETWEEN_WORDS,
+    Reference,
+    TableName,
+    function_tables,
+    quoted,
+    references,
+    with_literals,
+    without_database,
+)
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
+from pyspark_hudimeta.sql.traces import without_trace
 from pyspark_hudimeta.table_functions import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -30,15 +38,16 @@ if TYPE_CHECKING:
 
 __all__ = ["exchanged_query", "may_exchange"]
 
-_MAY = re.compile(rf"\bas\s+of\b|\bhudimeta\s*\.\s*[`\w]|_hoodie_|\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
-_FUNCTION = re.compile(rf"\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
+_S = BETWEEN_WORDS
+_CALLED = rf"\b(?:{'|'.join(FUNCTIONS)}){_S}*\("
+_MAY = re.compile(rf"\bas{_S}+of\b|\bhudimeta{_S}*\.{_S}*[`\w]|_hoodie_|{_CALLED}", re.IGNORECASE)
+_FUNCTION = re.compile(_CALLED, re.IGNORECASE)
 _META = re.compile("|".join(META_COLUMNS), re.IGNORECASE)
 _VIEW = re.compile(
-    r"\s*create\s+(?:or\s+replace\s+)?(?P<brief>(?:global\s+)?temp(?:orary)?\s+)?view\b|\s*cache\s+(?P<cached>lazy\s+)?table\b",
+    rf"{_S}*create{_S}+(?:or{_S}+replace{_S}+)?(?P<brief>(?:global{_S}+)?temp(?:orary)?{_S}+)?view\b"
+    rf"|(?P<cached>{_S}*cache{_S}+(?:lazy{_S}+)?table\b)",
     re.IGNORECASE,
 )
-_FROM_FUNCTION = re.compile(r"_FAILED_TO_ANALYZE_IN_PYTHON\][\s\S]*\b\w+: (HUDIMETA_\w+: .+?)(?: SQLSTATE:|$)", re.MULTILINE)
-"""The last line of a trace of a table function that has refused its arguments."""
 _NUMBER = count()
 
 
@@ -60,7 +69,7 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
         calls = _FUNCTION.search(text) is not None
         if changed == text and not calls:
             return None
-        with _without_trace():
+        with without_trace():
             if exchange.frames:
                 found = session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
             elif changed != text:
@@ -70,18 +79,6 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
             if calls and session.jvm is None:
                 _ = found.schema  # through Connect nothing is analysed before
         return found
-
-
-@contextmanager
-def _without_trace() -> Iterator[None]:
-    """What a table function says of its arguments, without the trace of the worker that it runs in."""
-    try:
-        yield
-    except AnalysisException as error:
-        found = _FROM_FUNCTION.search(str(error))
-        if found is None:
-            raise
-        raise AnalysisException(found.group(1)) from None
 
 
 def _refuse_folder(session: SqlSession, name: TableName) -> None:
@@ -109,7 +106,7 @@ class _Exchange:
         self._with_meta = _META.search(text) is not None
         view = _VIEW.match(text)
         self._lasts = view is not None
-        self._is_permanent = view is not None and view["brief"] is None and "cache" not in view.group().lower()
+        self._is_permanent = view is not None and view["brief"] is None and view["cached"] is None
         self._moments: dict[str, str] = {}
         self.frames: dict[str, DataFrame] = {}
         """What stands for tables through Connect, where a query is analysed again whenever it runs: a view would be gone."""
