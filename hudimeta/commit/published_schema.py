@@ -38,8 +38,11 @@ class PublishedSchema:
 def published_schema(schema: pa.Schema, name: str, history: SchemaHistory | None, instant: str) -> PublishedSchema:
     """What a write publishes.
 
+    Where files do not hold the partition columns, a history has them all the same, as Apache Hudi's ALTER begins it: its
+    readers by history look for them there.
+
     Args:
-        schema: Data columns after the write.
+        schema: Data columns after the write, as files hold them.
         name: Of the table.
         history: So far; None for a table that never was altered.
         instant: Of the write.
@@ -49,8 +52,9 @@ def published_schema(schema: pa.Schema, name: str, history: SchemaHistory | None
     """
     if history is None:
         return PublishedSchema(table_avro_schema(schema, name))
-    new = reconciled(history.latest, with_meta_columns(schema), int(instant))
+    whole = pa.schema([*schema, *(f for f in history.latest.arrow if f.name not in schema.names)])
+    new = reconciled(history.latest, with_meta_columns(whole), int(instant))
     if new is history.latest:
-        return PublishedSchema.of_history(schema, name, history)
+        return PublishedSchema.of_history(whole, name, history)
     refuse_former_names(history, new)
-    return PublishedSchema.of_history(schema, name, SchemaHistory((*history.versions, new)))
+    return PublishedSchema.of_history(whole, name, SchemaHistory((*history.versions, new)))

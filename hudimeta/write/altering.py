@@ -27,6 +27,7 @@ from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, confor
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names, renamed
 from hudimeta.schema.promotion import Fit, fit
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.snapshot.table_schema import files_hold
 from hudimeta.table.column_defaults import changed_defaults, column_defaults
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
@@ -88,7 +89,8 @@ def alter(session: WriteSession, change: Alteration, prepare: Prepare) -> Commit
         schema = history.latest.arrow
         stated = PublishedSchema.of_history(schema, session.properties.name, history)
         extra = {**session.extra_metadata(), **stated.extra}
-        now = Publication((), schema, stated.avro, extra=extra, known=snapshot.metadata, history=stated.history)
+        in_files = files_hold(schema, session.properties)
+        now = Publication((), in_files, stated.avro, extra=extra, known=snapshot.metadata, history=stated.history)
         publication = replace(now, renamed=renamed(history.versions[-2], history.latest))
         with timings.phase("publish"):
             completion = session.coordinator.publish(write, publication)
@@ -119,7 +121,9 @@ def set_defaults(session: WriteSession, changes: Mapping[str, str | None]) -> No
 
 
 def _next_version(session: WriteSession, snapshot: Snapshot, change: Alteration, version: int) -> SchemaHistory:
-    history = snapshot.history or SchemaHistory((internal_schema(with_meta_columns(snapshot.file_schema)),))
+    dropped = [snapshot.schema.arrow.field(name) for name in snapshot.schema.dropped]
+    whole = pa.schema([*snapshot.file_schema, *dropped])
+    history = snapshot.history or SchemaHistory((internal_schema(with_meta_columns(whole)),))
     ordering = tuple(name.partition(".")[0] for name in session.rules.ordering_fields)
     fixed = (*TableFiles(session, snapshot).generator().fixed_columns, *ordering)
     new = altered(history.latest, change, version, fixed)

@@ -210,7 +210,7 @@ class Answers:
         newest = timeline.writes[-1]
         cleans = [instant for instant in timeline.completed if instant.action is Action.CLEAN]
         kept = (timeline.metadata(cleans[-1])["earliestCommitToRetain"] or "") if cleans else ""
-        if cleans and self.kind.shared.get("hoodie.clean.policy") == "KEEP_LATEST_FILE_VERSIONS":
+        if cleans and self.kind.cleans_by_versions:
             kept = cleans[-1].time
         active = {instant.time: instant for instant in timeline.writes}
         self.past = {time: rows for time, rows in self.past.items() if time >= kept and time in active}

@@ -100,10 +100,10 @@ def latest_kind(chance: random.Random, kind: Kind) -> Kind:
     return dataclasses.replace(kind, key=key, shared=shared, data=data, aged=aged)
 
 
-def expiring_kind(chance: random.Random, kind: Kind) -> Kind:
+def expiring_kind(chance: random.Random, release: str, kind: Kind) -> Kind:
     """What histories from seed 1000 on choose besides: whether each write looks for partitions that have outlived their time.
 
-    Apache Hudi does so where it runs any other service after writes.
+    Apache Hudi does so where it runs any other service after writes. For versions of files see `random_limits.nobody_can`.
     """
     if not kind.aged or kind.secondary or kind.expression or chance.random() < 0.3:
         return kind
@@ -112,7 +112,8 @@ def expiring_kind(chance: random.Random, kind: Kind) -> Kind:
         shared |= {"hoodie.compact.inline": "true"}
     else:
         shared = {**TIDY, **shared, "hoodie.clean.automatic": "true", "hoodie.archive.automatic": "true"}
-    return dataclasses.replace(kind, shared=shared)
+    expiring = dataclasses.replace(kind, shared=shared)
+    return kind if expiring.cleans_by_versions and release != "1.0.2" else expiring
 
 
 @dataclass

@@ -98,6 +98,11 @@ class Kind:
         return "hoodie.index.bucket.engine" in self.shared
 
     @property
+    def cleans_by_versions(self) -> bool:
+        """Whether cleaning keeps so many versions of each file."""
+        return self.shared.get("hoodie.clean.policy") == "KEEP_LATEST_FILE_VERSIONS"
+
+    @property
     def by_event(self) -> bool:
         return bool(self.ordering) and PAYLOADS.get(self.payload, "event") == "event"
 

@@ -65,7 +65,7 @@ class RandomTurns(GivenRows):
         if self.latest:
             self.kind = latest_kind(self.random, self.kind)
         if self.seed >= EXPIRING_FROM:
-            self.kind = expiring_kind(self.random, self.kind)
+            self.kind = expiring_kind(self.random, self.release, self.kind)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)

@@ -21,6 +21,12 @@ SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.int64()), ("fare", pa.float32()), ("note", pa.string()), ("many", pa.int32())]
 )
 ON_READ = {"hoodie.schema.on.read.enable": "true"}
+ALTERS = {
+    "hoodie.avro.schema.validate": "false",
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
+}
+"""Apache Hudi renames no column without them."""
+
 KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 
 
@@ -92,11 +98,7 @@ def test_partitions_of_a_column_that_hudi_renamed(hudi: ApacheHudi, tmp_path: Pa
     table.insert(rows_of(range(6), 1).append_column("region", pa.array(["eu", "us"] * 3)))
     hudi.sql(f"create table renamed_by_hudi using hudi location '{table.path}'")
     # 1.2.0 takes the rename for a drop, which it has to be allowed.
-    allowed = {
-        "hoodie.avro.schema.validate": "false",
-        "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
-    }
-    hudi.sql("alter table renamed_by_hudi rename column note to remark", settings=ON_READ | allowed)
+    hudi.sql("alter table renamed_by_hudi rename column note to remark", settings=ON_READ | ALTERS)
     table = hudimeta.Table(table.path)
     fresh = pa.Table.from_pylist([{"id": "k9", "ts": 2, "remark": "n9", "region": "asia"}])
     for write in (partial(table.upsert, fresh), partial(table.update, {"ts": 2}, where="id = 'k0'")):
@@ -125,6 +127,27 @@ def test_partial_updates_before_an_alter(hudi: ApacheHudi, tmp_path: Path, chang
     table.update({"fare": "fare + 1"}, where="many < 3")
     table.alter(**change)
     assert [row["fare"] for row in agree(hudi, table, **ON_READ)][:4] == [1.5, 2.5, 3.5, 3.5]
+
+
+@KINDS
+@pytest.mark.parametrize("by_hudi", [False, True], ids=["ours", "hudi"])
+def test_partition_columns_that_no_file_holds(hudi: ApacheHudi, tmp_path: Path, kind: str, by_hudi: bool) -> None:
+    """The history of an altered table has them: Hudi's readers by history look for them there."""
+    options = {"hoodie.datasource.write.drop.partition.columns": "true", "hoodie.write.table.version": "8"}
+    table = hudimeta.Table.create(
+        tmp_path / "t", SCHEMA, key="id", ordering="ts", partition_by="many", type=kind, options=options
+    )
+    table.insert(rows_of(range(3), 1))
+    if by_hudi:
+        name = f"without_partitions_{kind.lower()}"
+        hudi.sql(f"CREATE TABLE {name} USING hudi LOCATION '{table.path}'")
+        hudi.sql(f"ALTER TABLE {name} RENAME COLUMN note TO remark", settings=ON_READ | ALTERS)
+    else:
+        table.alter(rename={"note": "remark"})
+    agree(hudi, table, **ON_READ)
+    table = hudimeta.Table(table.path)
+    table.upsert(pa.Table.from_pylist([{"id": "k0", "ts": 2, "fare": 9.5, "remark": "new", "many": 0}]))
+    assert [row["remark"] for row in agree(hudi, table, **ON_READ)] == ["new", "n1", "n2"]
 
 
 def test_rolled_avro_logs(hudi: ApacheHudi, tmp_path: Path) -> None:

@@ -343,3 +343,21 @@ def test_partitions_are_not_said_to_lack_what_their_older_files_hold(tmp_path: P
         check_all(open_storage(tmp_path / "t"))
     table.cluster(["ts"])
     check_all(open_storage(tmp_path / "t"))
+
+
+@BOTH
+def test_the_history_has_partition_columns_that_no_file_holds(tmp_path: Path, kind: str) -> None:
+    """As Apache Hudi's has: its readers by history failed ("Cannot find columns")."""
+    options = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    table = Table.create(tmp_path / "t", SCHEMA, key="id", ordering="ts", partition_by="note", type=kind, options=options)
+    table.insert(pa.Table.from_pylist([row(n, 1) for n in range(3)], schema=SCHEMA))
+    table.alter(rename={"fare": "price"})
+    fresh = {"id": "k1", "ts": 2, "price": 7.0, "note": "n1", "more": 5}
+    Table(table.path).upsert(pa.Table.from_pylist([fresh]))
+    if kind == "MERGE_ON_READ":
+        Table(table.path).compact()
+    timeline = Table(table.path).timeline
+    told = [timeline.metadata(instant)["extraMetadata"]["latest_schema"] for instant in timeline.writes[1:]]
+    assert all("note" in decode_schema(text).arrow.names for text in told)
+    found = Table(table.path).scan(columns=["id", "price", "note", "more"]).to_table().sort_by("id").to_pylist()
+    assert [(one["price"], one["note"], one["more"]) for one in found] == [(0.0, "n0", None), (7.0, "n1", 5), (2.0, "n2", None)]
