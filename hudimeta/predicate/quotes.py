@@ -12,7 +12,8 @@ __all__ = ["with_escaped_quotes"]
 
 _PIECES = re.compile(
     r"""
-      --[^\n]* | /\*.*?\*/                                # comments
+      --(?:[^\n\\]|\\\n|\\(?!\n))*                          # comments, to the end of the next line after a backslash
+    | /\*(?:/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/|[^*/]|\*(?!/)|/(?!\*))*\*/    # comments, with others inside of them
     | `(?:[^`]|``)*`                                      # names
     | (?<![A-Za-z0-9_])[rR](?:'[^']*'|"[^"]*")            # raw texts, in which nothing escapes a quote
     | (?P<single>'(?:[^'\\]|\\.|'')*')

@@ -12,14 +12,14 @@ from typing import NoReturn
 
 from hudimeta.predicate import with_escaped_quotes
 
-__all__ = ["BETWEEN_WORDS", "FIRST_WORD", "Cursor", "Unread", "Word", "with_backticks", "words_of"]
+__all__ = ["BETWEEN_WORDS", "COMMENT", "FIRST_WORD", "LINE_COMMENT", "Cursor", "Unread", "Word", "with_backticks", "words_of"]
 
-_LINE = r"--(?:[^\n\\]|\\\n|\\(?!\n))*(?:\n|$)"
+LINE_COMMENT = r"--(?:[^\n\\]|\\\n|\\(?!\n))*(?:\n|$)"
 """A comment to the end of the line, or of the next one after a backslash."""
 _INNER = r"/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/"
-_BRACKETED = rf"/\*(?:{_INNER}|[^*/]|\*(?!/)|/(?!\*))*\*/"
+COMMENT = rf"/\*(?:{_INNER}|[^*/]|\*(?!/)|/(?!\*))*\*/"
 """A comment in brackets, with others inside of it."""
-BETWEEN_WORDS = rf"(?:\s|{_LINE}|{_BRACKETED})"
+BETWEEN_WORDS = rf"(?:\s|{LINE_COMMENT}|{COMMENT})"
 """A blank or a comment, as a pattern; its quantifier says how many."""
 FIRST_WORD = re.compile(rf"{BETWEEN_WORDS}*([A-Za-z]+)\b")
 """The word that a statement begins with, after blanks and comments."""
@@ -27,7 +27,7 @@ _QUOTED = r"'(?:[^'\\]|\\.?)*(?:'|\Z)|\"(?:[^\"\\]|\\.?|\"\")*(?:\"|\Z)|`[^`]*(?
 """What is quoted, up to the end where it is never closed: looking for an end from every quote again would take long."""
 _CLOSED_NAME = re.compile(r'"(?:[^"]|"")*"')
 """A name between double quotes; what ends in a doubled one has no end."""
-_PIECES = re.compile(rf"{_QUOTED}|(?P<line>{_LINE})|{_BRACKETED}", re.DOTALL)
+_PIECES = re.compile(rf"{_QUOTED}|(?P<line>{LINE_COMMENT})|{COMMENT}", re.DOTALL)
 _OPEN, _CLOSE = ("(", "["), (")", "]")
 _OPERAND_BEFORE = (")", "]", "}", "?")
 """Marks that end an operand; after all others one comes."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from hudimeta.sql.cursor import FIRST_WORD
+from hudimeta.sql.cursor import COMMENT, FIRST_WORD, LINE_COMMENT
 
 __all__ = [
     "Assign",
@@ -29,7 +29,7 @@ __all__ = [
     "texts_of",
 ]
 
-_PIECE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;|[^'\"`;/-]+|.", re.DOTALL)
+_PIECE = re.compile(rf"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|{LINE_COMMENT}|{COMMENT}|;|[^'\"`;/-]+|.", re.DOTALL)
 
 
 @dataclass(frozen=True)

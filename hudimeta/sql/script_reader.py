@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from hudimeta.sql.cursor import Cursor, Unread, Word
+from hudimeta.sql.cursor import BETWEEN_WORDS, Cursor, Unread, Word
 from hudimeta.sql.script import Assign, Block, Choice, Declare, For, Handler, Jump, Loop, Run, Script, Step
 
 __all__ = ["script"]
 
 _TOKEN = re.compile(
-    r"(?P<blank>\s+|--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    rf"(?P<blank>{BETWEEN_WORDS}+)|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<name>`(?:[^`]|``)*`)|(?P<word>\w+)|(?P<mark>.)",
     re.DOTALL,
 )

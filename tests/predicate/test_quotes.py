@@ -55,7 +55,18 @@ def test_nothing_moves(text: str) -> None:
     assert all(new == old or (old in "'\"" and new == "\\") for new, old in zip(escaped, text, strict=True))
 
 
-@pytest.mark.parametrize("text", ["a -- it''s\n = 1", "/* '' */ a = 'b'", "`it''s` = 1", "r'a''b'", "a = 'b'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a -- it''s\n = 1",
+        "/* '' */ a = 'b'",
+        "/* /* a */ it's '' */ b",
+        "a -- \\\n it's '' \n = 1",
+        "`it''s` = 1",
+        "r'a''b'",
+        "a = 'b'",
+    ],
+)
 def test_what_stays(text: str) -> None:
     assert with_escaped_quotes(text) == text
 

@@ -27,6 +27,7 @@ SPLIT = {
     "select ';' ; -- ; here\n select `a;b` /* ; */;;": ["select ';'", "-- ; here\n select `a;b` /* ; */"],
     "update t set a = 1; begin delete from t; select 2; end": ["update t set a = 1", "begin delete from t; select 2; end"],
     "beginning; of": ["beginning", "of"],
+    "select 1 /* ; /* ; */ ; */; select 2 -- to be \\\n; here": ["select 1 /* ; /* ; */ ; */", "select 2 -- to be \\\n; here"],
 }
 
 
