@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from hudimeta.errors import ConfigError
-from hudimeta.sql import split
+from hudimeta.sql import BETWEEN_WORDS, split
 from pyspark_hudimeta.native.jvm import Jvm
 from pyspark_hudimeta.spark_version import is_connect
 from pyspark_hudimeta.sql.merge_into import MergeInto
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merge_into", "sql"]
 
-_FUNCTION = re.compile(r"\bhudi_\w+\s*\(", re.IGNORECASE)
+_FUNCTION = re.compile(rf"\bhudi_\w+{BETWEEN_WORDS}*\(", re.IGNORECASE)
 _with_functions: WeakSet[SparkSession] = WeakSet()
 
 
