@@ -103,7 +103,7 @@ VALUES: Mapping[str, Mapping[str, list[Words]]] = {
         "group": [
             Words("{s}.`group`", _s("group")),
             Words("concat({t}.`group`, '-', {s}.`group`)", _strict(lambda a, b: f"{a}-{b}", _t("group"), _s("group"))),
-            Words("'it''s -- {{no}} /* comment */'", lambda t, s: "its -- {no} /* comment */"),
+            Words("'it''s -- {{no}} /* comment */'", lambda t, s: "it's -- {no} /* comment */"),
         ],
         "n": [
             Words("{s}.n", _s("n")),
