@@ -139,3 +139,22 @@ def test_an_index_of_apache_hudi_takes_nothing_away_from_ours(hudi: ApacheHudi, 
     report = table.metadata.validate()
     assert report.holds, report
     assert hudi.read(path, where="tag = 'Tag 0'").table.num_rows == 20
+
+
+@only_when(FULL, "make interop-full")
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_apache_hudi_makes_several_indexes_anew_that_were_dropped(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    """It began both at the instant of the drop, and lost the first: statistics of partitions then knew of new files alone."""
+    path, stats = tmp_path / "t", ("partition_stats", "column_stats")
+    switches = {f"hoodie.metadata.index.{name.replace('_', '.')}.enable": "true" for name in stats}
+    java = {**OPTIONS, **switches, "hoodie.datasource.write.table.type": kind, "hoodie.write.auto.upgrade": "false"}
+    given = {key: value for key, value in {**OPTIONS, **switches}.items() if "table.name" not in key}
+    given |= {"hoodie.datasource.write.table.type": kind, "hoodie.write.table.version": "8"}
+    table = hudimeta.Table.create(path, rows(0, range(0), 0).schema, key="id", name="t", options=given)
+    table.insert(rows(0, range(10), 1))
+    for name in stats:
+        hudimeta.Table(path).metadata.drop_index(name)
+    hudi.write(path, rows(1, range(5, 15), 2), {**java, "hoodie.write.table.version": "8"}, operation="upsert")
+    table = hudimeta.Table(path)
+    table.metadata.validate().raise_if_differs()
+    assert table.scan(where="note = 'Note 0'").count() == 5

@@ -311,3 +311,16 @@ def test_apache_hudi_may_lay_its_next_index_out_at_the_instant_of_the_newest_act
     assert not any("not used: the metadata table holds" in note for note in scan.report.notes)
     table.metadata.validate().raise_if_differs()
     check_all(hudimeta.storage.open_storage(table.path))
+
+
+def test_a_drop_is_not_the_newest_instant(tmp_path: Path) -> None:
+    """Apache Hudi would begin all indexes of its next write at that instant, and take back each for the next one."""
+    table = hudimeta.Table(_table(tmp_path).path)
+    newest = max(instant.time for instant in table.timeline.completed)
+    for index in ("partition_stats", "column_stats"):
+        hudimeta.Table(table.path).metadata.drop_index(index)
+    timeline = hudimeta.Table(table.path).timeline
+    drops = [instant for instant in timeline.completed if instant.action is Action.INDEXING]
+    assert len({instant.time for instant in drops}) == 2
+    assert max(instant.time for instant in timeline.completed) == newest > max(instant.time for instant in drops)
+    check_all(hudimeta.storage.open_storage(table.path))
