@@ -14,6 +14,7 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitConflict
+from hudimeta.services.partial_logs import compact_partial_logs
 from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -69,7 +70,7 @@ def test_a_merge_joins_anew(table: ModelledTable, changes: Changes) -> None:
 
 def test_a_column_is_added_beside_a_write(table: ModelledTable) -> None:
     def widen() -> None:
-        alter(table.session(), alteration({"z": pa.int64()}))
+        alter(table.session(), alteration({"z": pa.int64()}), compact_partial_logs)
 
     rows = simple_rows([3, 20], 5)
     report = write_rows(session_while(table, widen), Operation.UPSERT, rows)

@@ -18,6 +18,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, restore, rollback, savepoints
 from hudimeta.services.indexing import create_beside, create_index, drop_index, rebuild, resize
+from hudimeta.services.partial_logs import compact_partial_logs
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import ModelledTable, simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
@@ -200,7 +201,7 @@ SCENES: Mapping[str, Make] = {
     "upsert whose changes are captured": on(
         captured, lambda session: write_rows(session, Operation.UPSERT, ROWS), lambda model: model.write(Operation.UPSERT, ROWS)
     ),
-    "alter": on(young, lambda session: alter(session, alteration({"z": pa.int64()}))),
+    "alter": on(young, lambda session: alter(session, alteration({"z": pa.int64()}), compact_partial_logs)),
     "upkeep of the metadata table": on(
         aged,
         lambda session: write_rows(session, Operation.UPSERT, FEW),

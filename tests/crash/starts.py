@@ -16,6 +16,7 @@ from hudimeta.engine import LocalEngine
 from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.services import clustering, savepoints
 from hudimeta.services.indexing import create_index
+from hudimeta.services.partial_logs import compact_partial_logs
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.model import ModelTable
@@ -136,7 +137,7 @@ class Starts:
         """A table that captures changes, altered once so that its commits carry a history."""
         table = self._new(f"captured {type}", {**options_of(type), "hoodie.table.cdc.enabled": "true"})
         table.write(Operation.INSERT, simple_rows(range(12), 1))
-        alter(table.session(), alteration({"y": pa.int64()}))
+        alter(table.session(), alteration({"y": pa.int64()}), compact_partial_logs)
         return table
 
     def _empty(self, type: str) -> ModelledTable:
