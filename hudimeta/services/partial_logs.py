@@ -23,23 +23,23 @@ from hudimeta.types import Action, FileGroupId, TableType
 __all__ = ["compact_partial_logs"]
 
 
-def compact_partial_logs(session: WriteSession, snapshot: Snapshot) -> tuple[str, ...]:
+def compact_partial_logs(session: WriteSession, snapshot: Snapshot) -> bool:
     """Compact the file slices whose logs hold partial updates, if the next commit begins the history of the columns.
 
     Args:
-        session: The table.
+        session: The table; its notes say what was compacted.
         snapshot: As it is now.
 
     Returns:
-        What was compacted, in words; nothing where no slice holds any.
+        Whether anything was.
 
     Raises:
         TableError: Such a slice is in the plan of a clustering or a log compaction.
     """
-    if snapshot.history is not None or session.properties.type is not TableType.MERGE_ON_READ:
-        return ()
+    if snapshot.history is not None or session.properties.type is not TableType.MERGE_ON_READ or snapshot.logs_name_base:
+        return False  # tables of version 6 have no such blocks
     if not _slices_with_partial_logs(session, snapshot):
-        return ()
+        return False
     timeline = session.properties.load_timeline(session.storage)
     done = [compaction.execute(session, planned.time) for planned in compaction.pending(timeline)]
 
@@ -50,8 +50,11 @@ def compact_partial_logs(session: WriteSession, snapshot: Snapshot) -> tuple[str
 
     instant = put_plan(session, Action.COMPACTION, encoded)
     done += [compaction.execute(session, instant)] if instant is not None else []
+    if not done:  # others compacted them meanwhile
+        return False
     why = "logs of partial updates were compacted first: Apache Hudi leaves their rows out once columns have a history"
-    return (f"{why} ({', '.join(one.instant for one in done)})",)
+    session.notes.append(f"{why} ({', '.join(one.instant for one in done)})")
+    return True
 
 
 def _slices_with_partial_logs(session: WriteSession, snapshot: Snapshot) -> list[FileSlice]:

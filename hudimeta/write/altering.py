@@ -35,7 +35,7 @@ from hudimeta.write.table_files import TableFiles
 
 __all__ = ["alter", "alteration", "set_defaults"]
 
-Prepare: TypeAlias = Callable[[WriteSession, Snapshot], tuple[str, ...]]
+Prepare: TypeAlias = Callable[[WriteSession, Snapshot], bool]
 
 
 def alteration(
@@ -66,7 +66,7 @@ def alter(session: WriteSession, change: Alteration, prepare: Prepare) -> Commit
     Args:
         session: The table.
         change: What to alter.
-        prepare: Runs once the change is known to fit, before it is begun; says in words what it did.
+        prepare: Runs once the change is known to fit, before it is begun; whether it changed the table, which it notes.
 
     Raises:
         ConfigError, UnsupportedEvolution: See `altered`; nothing was written.
@@ -77,8 +77,8 @@ def alter(session: WriteSession, change: Alteration, prepare: Prepare) -> Commit
     _check_indexes(snapshot, change)
     _next_version(session, snapshot, change, 1)  # whatever does not fit is refused before anything is written
     _check_values(snapshot, change)
-    notes = prepare(session, snapshot)
-    if ensure_metadata(session) or notes:
+    prepared = prepare(session, snapshot)
+    if ensure_metadata(session) or prepared:
         snapshot = session.snapshot_now()
     # Former names mean no column any more and cannot come back: whoever dies in between leaves nothing that counts.
     defaults = column_defaults(session.properties)
@@ -102,7 +102,7 @@ def alter(session: WriteSession, change: Alteration, prepare: Prepare) -> Commit
             operation.value,
             rolled_back=write.rolled_back,
             seconds=timings.seconds,
-            notes=(*notes, *session.notes, *session.coordinator.notes),
+            notes=(*session.notes, *session.coordinator.notes),
         ),
         write.action,
     )

@@ -13,14 +13,13 @@ Fields of Parquet's Thrift structures that are changed here (Apache Parquet form
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
-from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC
+from hudimeta.formats.parquet.thrift import Elements, Fields
+from hudimeta.formats.parquet.whole_footer import MAGIC, decode_whole_footer, encode_whole_footer
 
 __all__ = ["PlainFooter", "plain_footer"]
 
@@ -54,7 +53,7 @@ def plain_footer(metadata: Any) -> PlainFooter:
     noted = _ARROW in (metadata.metadata or {})
     if not int96 and not noted:
         return PlainFooter(metadata, False)
-    fields = _fields(metadata)
+    fields = decode_whole_footer(metadata)
     if noted:
         entries: Elements = fields[5][1]
         fields[5] = (fields[5][0], Elements(entries.kind, [one for one in entries.values if one[1][1] != _ARROW]))
@@ -82,15 +81,7 @@ def _take_for_bytes(footer: Fields) -> None:
                 meta.pop(12, None)
 
 
-def _fields(metadata: Any) -> Fields:
-    """All of a footer."""
-    sink = io.BytesIO()
-    metadata.write_metadata_file(sink)
-    return decode_struct(memoryview(sink.getvalue()), len(MAGIC))[0]
-
-
 def _encoded(footer: Fields) -> Any:
     import pyarrow.parquet as pq
 
-    text = encode_struct(dict(sorted(footer.items())))
-    return pq.read_metadata(pa.BufferReader(MAGIC + text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC))
+    return pq.read_metadata(pa.BufferReader(MAGIC + encode_whole_footer(footer)))

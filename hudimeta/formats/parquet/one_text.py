@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hudimeta.formats.parquet.thrift import Elements, Fields, encode_struct
+from hudimeta.formats.parquet.thrift import Elements, Fields, encode_struct, varint
 
 __all__ = ["OneText", "one_text"]
 
@@ -100,7 +100,7 @@ def one_text(text: str, path: bytes, borders: Sequence[int], *, nullable: bool) 
 @lru_cache(maxsize=1024)
 def _data_page(rows: int, nullable: bool) -> bytes:
     """So many times the first text of the dictionary; most pages of a file have as many rows."""
-    run = _varint(rows << 1)
+    run = varint(rows << 1)
     levels = (len(run) + 1).to_bytes(_LENGTH_BYTES, "little") + run + b"\1" if nullable else b""
     header: Fields = {1: (_I32, rows), 2: (_I32, _DICTIONARY_CODES), 3: (_I32, _RLE), 4: (_I32, _RLE)}
     return _page(_DATA, 5, header, levels + b"\1" + run + b"\0")
@@ -125,12 +125,3 @@ def _counted(kind: int, encoding: int, pages: int) -> Fields:
 def _list(kind: int, values: list[object]) -> bytes:
     """A list by itself, as it stands in a structure."""
     return encode_struct({1: (_LIST, Elements(kind, values))})[1:-1]
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -21,6 +21,7 @@ __all__ = [
     "end_of_field",
     "integer",
     "list_of_structs",
+    "varint",
     "varint_at",
     "zigzag",
 ]
@@ -98,7 +99,11 @@ def zigzag(varint: bytes) -> int:
 
 def integer(value: int) -> bytes:
     """An integer as a zigzag varint, without the byte of its field."""
-    value = (value << 1) ^ (value >> 63)
+    return varint((value << 1) ^ (value >> 63))
+
+
+def varint(value: int) -> bytes:
+    """A number that is not negative, seven bits a byte."""
     if value < 0x80:
         return bytes((value,))
     out = bytearray()

@@ -6,12 +6,22 @@ also begins. Source: Apache Parquet format, "File format".
 
 from __future__ import annotations
 
+import io
 from functools import lru_cache
+from typing import Any
 
 from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
 from hudimeta.formats.parquet.thrift_levels import Parts, decode_level, encode_level
 
-__all__ = ["LENGTH_BYTES", "MAGIC", "decode_footer", "encode_footer", "schema_of_columns"]
+__all__ = [
+    "LENGTH_BYTES",
+    "MAGIC",
+    "decode_footer",
+    "decode_whole_footer",
+    "encode_footer",
+    "encode_whole_footer",
+    "schema_of_columns",
+]
 
 MAGIC = b"PAR1"
 LENGTH_BYTES = 4
@@ -37,9 +47,31 @@ def decode_footer(footer: bytes) -> Fields:
 
 
 def encode_footer(footer: Fields) -> bytes:
-    """The end of a file, from its footer on."""
-    text = encode_level(dict(sorted(footer.items())))
-    return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC
+    """The end of a file, from a footer on that `decode_footer` gave."""
+    return _ended(encode_level(dict(sorted(footer.items()))))
+
+
+def decode_whole_footer(metadata: Any) -> Fields:
+    """A footer as Parquet's own structure, all the way down.
+
+    Args:
+        metadata: Pyarrow's `FileMetaData`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    sink = io.BytesIO()
+    metadata.write_metadata_file(sink)
+    return decode_struct(memoryview(sink.getvalue()), len(MAGIC))[0]
+
+
+def encode_whole_footer(footer: Fields) -> bytes:
+    """The end of a file, from a footer on that `decode_whole_footer` gave."""
+    return _ended(encode_struct(dict(sorted(footer.items()))))
+
+
+def _ended(footer: bytes) -> bytes:
+    return footer + len(footer).to_bytes(LENGTH_BYTES, "little") + MAGIC
 
 
 @lru_cache(maxsize=64)
