@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.metadata import files
+from hudimeta.metadata.indexed_columns import column_type
 
 if TYPE_CHECKING:
     from hudimeta.api.metadata import TableMetadata
@@ -33,10 +34,11 @@ class TableIndexes:
 
     Args:
         metadata: Gives the metadata table of now.
+        schema: Gives the columns of the table, meta columns too.
     """
 
-    def __init__(self, metadata: Callable[[], TableMetadata]) -> None:
-        self._metadata = metadata
+    def __init__(self, metadata: Callable[[], TableMetadata], schema: Callable[[], pa.Schema]) -> None:
+        self._metadata, self._schema = metadata, schema
 
     def __repr__(self) -> str:
         return f"TableIndexes({', '.join(name for name in self._metadata().ready if name != files.PARTITION)})"
@@ -47,23 +49,27 @@ class TableIndexes:
         >>> table.indexes.list().to_pandas()                                   # doctest: +SKIP
 
         Returns:
-            name (the metadata partition), type, columns (none where the index is not of some), expression (null without one).
+            name (the metadata partition), type, columns (those that the table has; none where the index is not of some),
+            expression (null without one).
 
         Raises:
             IndexNotReady: There is no metadata table.
         """
         metadata = self._metadata()
+        schema = self._schema()
         rows = []
         for name in metadata.ready:
             if name == files.PARTITION:
                 continue
             found = metadata.index_definitions.get(name)
+            # Column statistics, as Apache Hudi's, remember columns that were dropped or renamed.
+            columns = [c for c in found.source_fields if column_type(schema, c) is not None] if found is not None else []
             is_expression = found is not None and found.function not in ("identity", found.kind)
             rows.append(
                 {
                     "name": name,
                     "type": found.kind if found is not None else name,
-                    "columns": list(found.source_fields) if found is not None else [],
+                    "columns": columns,
                     "expression": found.function if found is not None and is_expression else None,
                 }
             )

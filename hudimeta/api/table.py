@@ -110,7 +110,7 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         """Its indexes: `.list()`, `.create(…)`, `.drop(name)`, `.validate()`, `.rebuild()`."""
         from hudimeta.api.indexes import TableIndexes
 
-        return TableIndexes(lambda: self.metadata)
+        return TableIndexes(lambda: self.metadata, lambda: self.schema)
 
     @property
     def services(self) -> TableServices:

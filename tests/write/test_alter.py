@@ -168,6 +168,14 @@ def test_an_index_of_a_renamed_column_knows_the_rows_of_older_files(tmp_path: Pa
     check_all(open_storage(str(tmp_path / "t")))
 
 
+def test_the_list_of_indexes_names_columns_that_are_there(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    table.alter(rename={"note": "remark"}, drop="fare", add={"more": pa.int32()})
+    (columns,) = [row["columns"] for row in Table(tmp_path / "t").indexes.list().to_pylist() if row["name"] == "column_stats"]
+    assert {c for c in columns if not c.startswith("_hoodie_")} == {"id", "ts", "remark", "more"}
+    assert {c for c in columns if c.startswith("_hoodie_")} == {META_COLUMNS[0], META_COLUMNS[2], META_COLUMNS[3]}
+
+
 @BOTH
 def test_columns_change_inside_of_maps_and_lists(tmp_path: Path, kind: str) -> None:
     item = pa.struct([("a", pa.int32()), ("b", pa.string())])
