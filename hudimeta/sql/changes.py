@@ -8,6 +8,9 @@ from hudimeta.sql.statement import Assignments, Delete, MergeAction, MergeClause
 
 __all__ = ["delete", "merge", "update"]
 
+_ORDER = (MergeRows.MATCHED, MergeRows.NOT_MATCHED, MergeRows.NOT_MATCHED_BY_SOURCE)
+"""The order in which Spark takes the clauses of MERGE."""
+
 
 def update(cursor: Cursor) -> Update:
     """[WITH …] UPDATE name [[AS] alias] SET column = expression, … [WHERE condition]."""
@@ -45,11 +48,12 @@ def merge(cursor: Cursor) -> MergeStatement:
     source, source_alias = _source(cursor)
     cursor.expect("ON")
     on = cursor.until("WHEN")
-    clauses = []
+    clauses: list[MergeClause] = []
     while not cursor.done:
         clauses.append(_clause(cursor))
-    if not clauses:
-        cursor.fail()  # Spark says what is missing
+    places = [_ORDER.index(clause.rows) for clause in clauses]
+    if not clauses or places != sorted(places):
+        cursor.fail()  # Spark says what is missing, or where it reads no further
     return MergeStatement(name, alias, source, source_alias, on, tuple(clauses), evolves, queries)
 
 

@@ -21,12 +21,12 @@ def create_index(cursor: Cursor) -> CreateIndex:
     while True:
         columns.append(".".join(inside.dotted()))
         if inside.accept("OPTIONS"):
-            options.update(properties(inside.inside()))
+            options.update(_options(inside.inside()))
         if not inside.accept(","):
             break
     inside.finish()
     if cursor.accept("OPTIONS"):
-        options.update(properties(cursor.inside()))
+        options.update(_options(cursor.inside()))
     cursor.finish()
     return CreateIndex(name, index, kind, tuple(columns), options, if_not_exists)
 
@@ -48,6 +48,13 @@ def refresh_index(cursor: Cursor) -> RefreshIndex:
     name = _table(cursor)
     cursor.finish()
     return RefreshIndex(name, index)
+
+
+def _options(inside: Cursor) -> dict[str, str]:
+    """What stands in OPTIONS, whose names Spark compares without regard to case."""
+    found = properties(inside)
+    lower = {key.lower(): value for key, value in found.items()}
+    return lower if len(lower) == len(found) else inside.fail()
 
 
 def _table(cursor: Cursor) -> TableName:

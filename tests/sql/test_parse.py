@@ -13,6 +13,7 @@ from hudimeta.sql import (
     AlterTable,
     Analyze,
     ColumnPlace,
+    CreateIndex,
     CreateLike,
     CreateTable,
     DeclaredColumn,
@@ -222,6 +223,9 @@ def test_alter_and_drop() -> None:
         "merge into t using s on t.id = s.id when matched then update set * when",
         "merge into t using s on t.id = s.id when not matched then delete",
         "merge into t using s on t.id = s.id when not matched then insert (a, b) values (1)",
+        "merge into t using s on t.id = s.id when not matched then insert * when matched then delete",
+        "merge into t using s on t.id = s.id when not matched by source then delete when not matched then insert *",
+        "create index i on t (a) options (expr = 'lower', EXPR = 'upper')",
         "drop view t",
         "alter table t set owner me",
         "insert into t select 'open",
@@ -541,3 +545,9 @@ def test_statements_that_only_hudimeta_has_say_how_they_are_written(text: str, t
 @pytest.mark.parametrize("text", ["optimize", "select 1", "describe t", "create index on t (x)", "show indexes", "vacuum 'x'"])
 def test_others_have_no_form(text: str) -> None:
     assert form_of(text) is None
+
+
+def test_options_of_indexes_are_named_in_any_case() -> None:
+    text = "create index i on t using column_stats (a OPTIONS (Format = 'yyyy')) options (EXPR = 'From_unixtime')"
+    options = {"format": "yyyy", "expr": "From_unixtime"}
+    assert parse(text) == CreateIndex(name("t"), "i", "column_stats", ("a",), options, False)
