@@ -32,7 +32,16 @@ from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
-from hudimeta.metadata.indexing import announce, begin_run, complete, discard_dead, partitions_of, take_back_build, waits
+from hudimeta.metadata.indexing import (
+    announce,
+    begin_run,
+    complete,
+    discard_dead,
+    indexing_instant,
+    partitions_of,
+    take_back_build,
+    waits,
+)
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import EncodedBase, MetadataWriter
 from hudimeta.reports import Report
@@ -176,7 +185,7 @@ def build_index(
         content = _Content.of(maintainer_for(plan.partition).build(plan.partition, source))
     if not content.groups:
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
-    instant = planned.time if planned is not None else times.next(timeline.last_time, table.timeline.last_time)
+    instant = planned.time if planned is not None else indexing_instant(storage, timeline, times)
     upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
     proven = knows_whole_table(plan.partition) and content.complete
@@ -199,23 +208,26 @@ def build_index(
         raise
     ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
     session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))
-    # Where the newest action is an indexing, Apache Hudi lays its next index out at the very instant of that, and rolls back
-    # what the metadata table has there. So the newest must not be the one at which this index was built.
-    record_proof(session, {plan.partition: proven})
+    if all(i.time <= instant for i in timeline.completed):
+        # Where the newest action is an indexing, Apache Hudi lays its next index out at the very instant of that, and takes
+        # back what the metadata table has there. So the newest must not be the one at which this index was built.
+        record_proof(session, {plan.partition: proven}, newest=True)
     return IndexReport(plan.partition, "built", instant, content.groups, content.records, time.perf_counter() - begin)
 
 
-def record_proof(session: WriteSession, indexes: Mapping[str, bool]) -> None:
+def record_proof(session: WriteSession, indexes: Mapping[str, bool], *, newest: bool = False) -> None:
     """Say of indexes whether they lack no row, by an action that builds nothing; the caller holds the table lock.
 
     Args:
         session: The table.
         indexes: Metadata partitions, and whether each is known to be complete.
+        newest: Let the action be the newest one.
     """
     if not indexes:
         return
     timeline = session.properties.load_timeline(session.storage)
-    instant, upto = session.times.next(timeline.last_time), newest_write(timeline)
+    upto = newest_write(timeline)
+    instant = session.times.next(timeline.last_time) if newest else indexing_instant(session.storage, timeline, session.times)
     announce(session.fenced, timeline, instant, indexes, upto)
     complete(session.fenced, timeline, session.times, instant, indexes, upto, session.properties.version)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hudimeta.storage import join
 
 __all__ = [
+    "ANEW_KEY",
     "NAME_KEY",
     "GroupBaseFile",
     "FileGroup",
@@ -21,6 +22,9 @@ __all__ = [
 
 NAME_KEY = "hudimeta.file"
 """Entry of the file info of our base files: the name under which the file was written."""
+
+ANEW_KEY = "hudimeta.anew"
+"""Entry of the extraMetadata of a delta commit that laid a metadata partition out: nothing that completed before lies in it."""
 
 _BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
 _LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d{1,18})_(?P<token>\d{1,18}-\d{1,18}-\d{1,18})$")

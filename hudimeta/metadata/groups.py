@@ -14,7 +14,8 @@ that bear the base file's instant. A file counts when its instant is completed i
 table, because a writer completes both under one lock, the metadata table first.
 
 A partition may begin again at any commit: whoever drops it deletes its folder, and whoever builds it anew does so at an instant
-before all time, whose completion says when that was. What commits name of its files from before is gone.
+before all time, or before the table's last write (`ANEW_KEY`). Its completion says when that was. What commits name of its
+files from before is gone.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hudimeta.metadata import files
 from hudimeta.metadata.beginnings import INIT_BELOW, is_archived_beginning
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
+    ANEW_KEY,
     FileGroup,
     GroupBaseFile,
     LogFile,
@@ -205,10 +207,12 @@ class GroupFinder:
 
     def bases_in(self, instant: Instant, partition: str) -> dict[str, GroupBaseFile]:
         found: dict[str, GroupBaseFile] = {}
-        for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
+        metadata = self.timeline.metadata(instant)
+        anew = self._begins_again(instant) or ANEW_KEY in (metadata.get("extraMetadata") or {})
+        for stat in metadata["partitionToWriteStats"].get(partition, ()):
             base = base_name(stat["path"].rpartition("/")[2])
             if base:
-                since = instant.completed_at if self._begins_again(instant) else base[1]
+                since = instant.completed_at if anew else base[1]
                 found[base[0]] = GroupBaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
         return found
 

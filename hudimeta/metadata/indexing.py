@@ -21,8 +21,8 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
-from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
-from hudimeta.timeline.naming import pending_name
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter, one_earlier
+from hudimeta.timeline.naming import LAYOUT_V1, pending_name
 from hudimeta.types import Action, Instant, State
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "complete",
     "discard_dead",
     "encode_index_plan",
+    "indexing_instant",
     "partitions_of",
     "remove_index",
     "remove_unnamed",
@@ -41,6 +42,27 @@ __all__ = [
 
 MAKER_KEY = "hudimeta.made.by"
 """Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
+
+
+def indexing_instant(storage: Storage, timeline: Timeline, times: InstantGenerator) -> str:
+    """An instant for an indexing action: a free one before the newest other action. It counts by its completion.
+
+    Where the newest instant is an indexing action, Apache Hudi begins all indexes that its next write makes at that instant,
+    and takes back each for the next: the first has no base file then, and statistics of partitions know of new files alone.
+    Where nothing is before it, and in version 6, which knows no completion times, it is the newest.
+
+    Args:
+        storage: Rooted at the table.
+        timeline: Listed under the table lock.
+        times: Makes instants.
+    """
+    inside = Timeline.load(storage.sub(METADATA_ROOT), place=METADATA_ROOT)
+    done = [i.time for i in timeline.completed if i.action is not Action.INDEXING]
+    taken = {i.time for i in (*timeline.instants, *inside.instants)}
+    instant = None if timeline.layout == LAYOUT_V1 or not done else one_earlier(max(done))
+    while instant is not None and instant in taken:
+        instant = one_earlier(instant)
+    return instant or times.next(timeline.last_time, inside.last_time)
 
 
 def announce(storage: Storage, timeline: Timeline, instant: str, partitions: Iterable[str], upto: str) -> None:
@@ -165,7 +187,7 @@ def _done_too_late(timeline: Timeline) -> list[Instant]:
         i
         for i in timeline.completed
         if i.action is Action.INDEXING
-        and i.time > first
+        and i.completed_at > first
         and pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)
         and _is_ours(timeline.metadata(i))
     ]

@@ -22,9 +22,10 @@ from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_dele
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties
 from hudimeta.keys.partition_metafile import partition_metafile
+from hudimeta.metadata.beginnings import INIT_BELOW
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_group_id
-from hudimeta.metadata.group_files import NAME_KEY
+from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -147,7 +148,9 @@ class MetadataWriter:
         ids = {group: file_group_id(partition, group, data_partition) for group in changes or ()}
         logs = [self._encoded(instant, LOG_TOKEN, ids[group], part) for group, part in (changes or {}).items()]
         stats += [_log_stat(instant, log) for log in self.put_logs(logs)]
-        self._complete(instant, Operation.BULK_INSERT.value, stats, after)
+        self._complete(
+            instant, Operation.BULK_INSERT.value, stats, after, {} if instant < INIT_BELOW else {ANEW_KEY: partition}
+        )
 
     def lay_groups(
         self, partition: str, instant: str, groups: int, data_partition: str = "", announce: Announce = nullcontext
@@ -330,14 +333,16 @@ class MetadataWriter:
         """
         self._complete(instant, "UPSERT_PREPPED", [_log_stat(instant, log) for log in logs], after)
 
-    def _complete(self, instant: str, operation: str, stats: list[dict[str, Any]], after: str = "") -> None:
+    def _complete(
+        self, instant: str, operation: str, stats: list[dict[str, Any]], after: str = "", extra: Mapping[str, str] | None = None
+    ) -> None:
         by_partition: dict[str, list[dict[str, Any]]] = {}
         for stat in stats:
             by_partition.setdefault(stat["partitionPath"], []).append(stat)
         metadata = {
             "partitionToWriteStats": by_partition,
             "operationType": operation,
-            "extraMetadata": {"schema": schema_text(self._version, meta_fields=False)},
+            "extraMetadata": {"schema": schema_text(self._version, meta_fields=False), **(extra or {})},
         }
         completion = self._times.next(instant, after)
         self._timeline.complete(instant, Action.DELTA_COMMIT, completion, encode_commit_metadata(metadata))

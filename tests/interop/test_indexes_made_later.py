@@ -142,19 +142,31 @@ def test_an_index_of_apache_hudi_takes_nothing_away_from_ours(hudi: ApacheHudi, 
 
 
 @only_when(FULL, "make interop-full")
+@pytest.mark.parametrize("last", ["drop", "create", "rebuild"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_apache_hudi_makes_several_indexes_anew_that_were_dropped(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
-    """It began both at the instant of the drop, and lost the first: statistics of partitions then knew of new files alone."""
+def test_apache_hudi_makes_several_indexes_after_an_indexing_of_ours(
+    hudi: ApacheHudi, tmp_path: Path, kind: str, last: str
+) -> None:
+    """It began all at the instant of that, and lost the first: statistics of partitions then knew of new files alone."""
     path, stats = tmp_path / "t", ("partition_stats", "column_stats")
     switches = {f"hoodie.metadata.index.{name.replace('_', '.')}.enable": "true" for name in stats}
     java = {**OPTIONS, **switches, "hoodie.datasource.write.table.type": kind, "hoodie.write.auto.upgrade": "false"}
-    given = {key: value for key, value in {**OPTIONS, **switches}.items() if "table.name" not in key}
+    begins = switches if last == "drop" else dict.fromkeys(switches, "false")
+    given = {key: value for key, value in {**OPTIONS, **begins}.items() if "table.name" not in key}
     given |= {"hoodie.datasource.write.table.type": kind, "hoodie.write.table.version": "8"}
     table = hudimeta.Table.create(path, rows(0, range(0), 0).schema, key="id", name="t", options=given)
     table.insert(rows(0, range(10), 1))
-    for name in stats:
-        hudimeta.Table(path).metadata.drop_index(name)
+    if last == "drop":
+        for name in stats:
+            hudimeta.Table(path).metadata.drop_index(name)
+    else:
+        hudimeta.Table(path).metadata.create_index(type="record_index")
+        java["hoodie.metadata.record.index.enable"] = "true"
+    if last == "rebuild":
+        hudimeta.Table(path).metadata.rebuild()
     hudi.write(path, rows(1, range(5, 15), 2), {**java, "hoodie.write.table.version": "8"}, operation="upsert")
     table = hudimeta.Table(path)
+    assert set(stats) <= set(table.metadata.ready)
     table.metadata.validate().raise_if_differs()
     assert table.scan(where="note = 'Note 0'").count() == 5
+    assert hudi.read(path, where="note = 'Note 0'").table.num_rows == 5

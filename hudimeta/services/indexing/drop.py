@@ -14,15 +14,12 @@ from hudimeta.config import Options
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.plan import dependents
 from hudimeta.metadata import expression_index, files, secondary_index
-from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_index
-from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.indexing import announce, complete, discard_dead, indexing_instant, remove_index
 from hudimeta.snapshot.table_schema import refuse_foreign_write
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
-from hudimeta.timeline import InstantGenerator, SystemClock, Timeline, one_earlier
-from hudimeta.timeline.naming import LAYOUT_V1
-from hudimeta.types import Action
+from hudimeta.timeline import InstantGenerator, SystemClock
 
 __all__ = ["drop_index"]
 
@@ -58,32 +55,12 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
             timeline = properties.load_timeline(storage)
         # Whoever finds this on the timeline finishes what was begun.
         times = InstantGenerator(SystemClock(), properties.zone)
-        instant = _before_the_last(storage, timeline) or times.next(timeline.last_time)
+        instant = indexing_instant(storage, timeline, times)
         announce(storage, timeline, instant, [partition], "")
         update(storage, changes)
         remove_index(storage, properties, partition)
         complete(storage, timeline, times, instant, {partition: False}, "", properties.version)
     return IndexReport(partition, "dropped", seconds=time.perf_counter() - begin)
-
-
-def _before_the_last(storage: Storage, timeline: Timeline) -> str | None:
-    """A free instant before the newest action, of which the drop is not the newest one then; it counts by its completion.
-
-    Where the newest instant is an indexing action, Apache Hudi begins all indexes that its next write makes at that instant,
-    and takes back each for the next: the first has no base file then, and statistics of partitions know of new files alone.
-
-    Returns:
-        None where nothing is before it, and in version 6, which knows no completion times.
-    """
-    done = [i.time for i in timeline.completed if i.action is not Action.INDEXING]
-    if timeline.layout == LAYOUT_V1 or not done:
-        return None
-    inside = Timeline.load(storage.sub(METADATA_ROOT), place=METADATA_ROOT)
-    taken = {i.time for i in (*timeline.instants, *inside.instants)}
-    instant = one_earlier(max(done))
-    while instant is not None and instant in taken:
-        instant = one_earlier(instant)
-    return instant
 
 
 def _partition(properties: TableProperties, name: str) -> str:
