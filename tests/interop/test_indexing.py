@@ -58,7 +58,8 @@ class Sides:
         self.path, self.hudi, self.model = path, hudi, Model()
         without = NONE_YET if kind == "column_stats" else {}
         no_partition_stats = {name: text for name, text in without.items() if "partition.stats" in name}
-        self.ours, self.theirs = Ours(path, options=without), Theirs(path, hudi, options=no_partition_stats)
+        served = {**no_partition_stats, "hoodie.embed.timeline.server": "true"}  # else 1.2.0 cannot write: see docs/indexes.md
+        self.ours, self.theirs = Ours(path, options=without), Theirs(path, hudi, options=served)
         given = {"hoodie.write.table.version": TABLE_VERSION, "hoodie.write.auto.upgrade": "false", **ASYNC}
         self.options = {**given, **KINDS[kind].options}
         self.write(self.ours, 0, 30, 1, "insert")
