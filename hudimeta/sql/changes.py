@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hudimeta.sql.cursor import Cursor
 from hudimeta.sql.relations import moment
 from hudimeta.sql.statement import Assignments, Delete, MergeAction, MergeClause, MergeRows, MergeStatement, TableName, Update
@@ -52,8 +54,9 @@ def merge(cursor: Cursor) -> MergeStatement:
     while not cursor.done:
         clauses.append(_clause(cursor))
     places = [_ORDER.index(clause.rows) for clause in clauses]
-    if not clauses or places != sorted(places):
-        cursor.fail()  # Spark says what is missing, or where it reads no further
+    unreached = any(one.condition is None and one.rows is other.rows for one, other in pairwise(clauses))
+    if not clauses or places != sorted(places) or unreached:
+        cursor.fail()  # Spark says what is missing, where it reads no further, or which clause no row comes to
     return MergeStatement(name, alias, source, source_alias, on, tuple(clauses), evolves, queries)
 
 

@@ -225,6 +225,7 @@ def test_alter_and_drop() -> None:
         "merge into t using s on t.id = s.id when not matched then insert (a, b) values (1)",
         "merge into t using s on t.id = s.id when not matched then insert * when matched then delete",
         "merge into t using s on t.id = s.id when not matched by source then delete when not matched then insert *",
+        "merge into t using s on t.id = s.id when matched then delete when matched and s.a then update set *",
         "create index i on t (a) options (expr = 'lower', EXPR = 'upper')",
         "drop view t",
         "alter table t set owner me",

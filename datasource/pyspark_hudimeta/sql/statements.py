@@ -220,7 +220,24 @@ def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
 
 def _scripted(session: SqlSession, script: Script) -> DataFrame | None:
     """Run a script; None where none of its statements is ours."""
-    return run_script(session, script) if _has_ours(session, script) else None
+    if not _has_ours(session, script):
+        return None
+    _check_script(session, script)
+    return run_script(session, script)
+
+
+def _check_script(session: SqlSession, script: Script) -> None:
+    """Let Spark refuse a script with a statement that it could not read before the first is run, as its own interpreter does.
+
+    Through Connect nothing reads it so, nor where a parameter has a value that is written otherwise than as a literal.
+    """
+    given = session.parameters or {}
+    known = literals(given)
+    if session.jvm is None or session.frames or known.keys() != given.keys():
+        return
+    for text in texts_of((script.body,)):
+        if isinstance(parse(text), (Insert, Update, Delete, type(None))):
+            session.jvm.session.sessionState().sqlParser().parsePlan(with_literals(text, known))
 
 
 def _has_ours(session: SqlSession, script: Script) -> bool:
