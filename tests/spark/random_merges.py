@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 __all__ = ["COLUMNS", "OTHERS", "Case", "Refused", "case_of", "literal_rows"]
 
 Row: TypeAlias = dict[str, Any]
-COLUMNS = {"id": "int", "X": "int", "group": "string", "n": "struct<a: int, B: string>", "p": "string"}
+COLUMNS = {"id": "int", "X": "int", "group": "string", "n": "struct<a: int, B: string>", "ts": "bigint", "p": "string"}
 OTHERS = {1: 1, 2: 2, 4: 4, 11: 5, 13: None}
 """Ids and numbers of the table that sub-queries read."""
 
@@ -111,6 +111,11 @@ VALUES: Mapping[str, Mapping[str, list[Words]]] = {
             _NULL,
         ],
         "n.a": [Words("{s}.X", _s("X")), Words("{t}.n.a + 1", _strict(lambda a: a + 1, _inside(_t("n"), "a")))],
+        "ts": [
+            Words("{s}.ts", _s("ts")),
+            Words("{t}.ts + 1", _strict(lambda a: a + 1, _t("ts"))),
+            Words("{t}.ts - 1", _strict(lambda a: a - 1, _t("ts"))),
+        ],
         "p": [Words("{s}.p", _s("p")), Words("{t}.p", _t("p"))],
         "id": [Words("{s}.id", _s("id")), Words("{t}.id", _t("id"))],
     },
@@ -122,6 +127,7 @@ VALUES: Mapping[str, Mapping[str, list[Words]]] = {
     "not matched by source": {
         "X": [Words("{t}.X + 1", _strict(lambda a: a + 1, _t("X"))), Words("0", lambda t, s: 0), _NULL],
         "group": [Words("'gone'", lambda t, s: "gone"), Words("{t}.p", _t("p"))],
+        "ts": [Words("{t}.ts + 1", _strict(lambda a: a + 1, _t("ts"))), Words("0L", lambda t, s: 0)],
         "n": [_NULL, Words("named_struct('a', 1, 'B', {t}.`group`)", lambda t, s: {"a": 1, "B": t["group"]})],
         "n.a": [Words("{t}.X", _t("X"))],
     },
@@ -162,7 +168,12 @@ class Clause:
 
 @dataclass(frozen=True)
 class Case:
-    """A table, the rows to merge, and a statement."""
+    """A table, the rows to merge, and a statement.
+
+    Attributes:
+        ordered: `ts` says which version of a row is newer: of several rows of the source the newest counts, and a row of the
+            table only gives way to one that is not older, or is deleted.
+    """
 
     kind: str
     keyed: bool
@@ -173,6 +184,7 @@ class Case:
     on: Words
     clauses: Sequence[Clause]
     form: int = 0
+    ordered: bool = False
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"four": 4, "one": 1})
 
     def text(self, table: str, source: str) -> str:
@@ -221,9 +233,10 @@ class Case:
             rows = "matched" if pairs else "not matched by source"
             chosen = [(self._chosen(rows, t, s), s) for _, s in pairs or [(0, {})]]
             changes = [(clause, s) for clause, s in chosen if clause is not None]
-            if len(changes) > 1:
+            if len(changes) > 1 and not self.ordered:
                 raise Refused("more than one row of the source")
-            made += [self._changed(clause, t, s) for clause, s in changes] if changes else [t]
+            changed = [(s.get("ts"), self._changed(clause, t, s)) for clause, s in changes]
+            made += [max(changed, key=lambda one: one[0])[1] if len(changed) > 1 else changed[0][1]] if changed else [t]
         new = [s for number, s in enumerate(self.source) if number not in met]
         inserted = [clause.values({}, s) for s in new if (clause := self._chosen("not matched", {}, s)) is not None]
         return [row for row in made if row is not None] + inserted
@@ -237,7 +250,7 @@ class Case:
         row = clause.values(t, s)
         if (self.keyed and row["id"] != t["id"]) or (self.partitioned and row["p"] != t["p"]):
             raise Refused("would change column (id|p)")
-        return row
+        return t if self.ordered and row["ts"] < t["ts"] else row
 
 
 def _name(path: str) -> str:
@@ -251,6 +264,7 @@ def _row(random: Random, number: int, moved: float) -> Row:
         "X": random.choice([None, 1, 5, number]),
         "group": random.choice([None, f"g{number % 4}"]),
         "n": random.choice([None, {"a": number, "B": random.choice([None, "b"])}]),
+        "ts": random.randint(1, 15),
         "p": f"p{partition}",
     }
 
@@ -279,7 +293,7 @@ def _assigned(random: Random, rows: str) -> dict[str, Words]:
         names.remove("n")
     found = {name: random.choice(choices[name]) for name in names}
     if rows == "not matched":
-        found |= {"id": Words("{s}.id", _s("id")), "p": Words("{s}.p", _s("p"))}
+        found |= {name: Words(f"{{s}}.{name}", _s(name)) for name in ("id", "ts", "p")}
         found = dict(random.sample(list(found.items()), len(found)))
     return found
 
@@ -294,13 +308,16 @@ def case_of(seed: int) -> Case:
     if source and random.random() < 0.25:  # some keys twice
         doubled = [row["id"] for row in source if row["id"] in there]
         source += [_row(random, number, 0.0) for number in doubled[: random.randint(0, 2)]]
+    ages = random.sample(range(1, 20), len(source))  # which of two rows of a key is newer is never open
+    source = [{**row, "ts": age} for row, age in zip(source, ages, strict=True)]
     clauses = _clauses(random)
     on = random.choice(ON)
     if "p = " in on.text and any(clause.rows == "not matched" for clause in clauses):
         on = ON[0]  # a row of another partition would be inserted under a key that is there
     kind, form = random.choice(["cow", "mor"]), random.randrange(4)
     keyed, partitioned, indexed = (random.random() < often for often in (0.8, 0.6, 0.4))
-    return Case(kind, keyed, partitioned, keyed and indexed, target, source, on, clauses, form)
+    ordered = keyed and random.random() < 0.5
+    return Case(kind, keyed, partitioned, keyed and indexed, target, source, on, clauses, form, ordered)
 
 
 def literal_rows(rows: Sequence[Row]) -> str:

@@ -248,6 +248,22 @@ def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(atta
     assert shown(attached, plain, "id = 1") == [(1, 1, 1.0)]
 
 
+@pytest.mark.rotation(2)
+@KINDS
+def test_the_newest_row_for_a_key_counts_whatever_becomes_of_it(attached: SparkSession, table: Make, kind: str) -> None:
+    t = table(type=kind)
+    rows = "(1, 8, 8, 'keep'), (1, 9, 9, 'gone'), (2, 9, 9, 'keep'), (2, 8, 8, 'gone'), (3, 7, 7, 'keep'), (3, 5, 5, 'keep')"
+    source = f"(select bigint(a) as id, bigint(b) as ts, double(c) as fresh, d as fate from values {rows} as v(a, b, c, d))"
+    clauses = "when matched and s.fate = 'gone' then delete when matched then update set x = s.fresh"
+    attached.sql(f"merge into {t} t using {source} s on t.id = s.id {clauses}")
+    assert shown(attached, t, "id < 5") == [(0, 1, 0.0), (2, 1, 9.0), (3, 1, 7.0), (4, 1, 4.0)]
+    frame = attached.sql(f"select * from {source}").withColumn("id", expr("id + 2")).alias("s")
+    merging = pyspark_hudimeta.merge_into(frame, t, expr(f"{t}.id = s.id"))
+    gone, fresh = merging.whenMatched(expr("fate = 'gone'")).delete(), {"x": expr("fresh + 10")}
+    gone.whenMatched().update(fresh).merge()
+    assert shown(attached, t, "id < 6") == [(0, 1, 0.0), (2, 1, 9.0), (4, 1, 19.0), (5, 1, 17.0)]
+
+
 def test_constants_are_refused_before_anything_is_begun(attached: SparkSession, table: Make, tmp_path: Path) -> None:
     t = table()
     before = instants(tmp_path / t)

@@ -27,9 +27,9 @@ from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
 from hudimeta.sql import is_default, quoted
 from hudimeta.types import Operation
-from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, RowAction
+from hudimeta.write.routed.computed import ACTION, AGE, ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.routed.assignment import assigned
+from pyspark_hudimeta.routed.assignment import assigned, same_named
 from pyspark_hudimeta.routed.write import compute_frame
 from pyspark_hudimeta.sql.assignments import Path, set_path, whole_columns
 from pyspark_hudimeta.sql.column_defaults import defaults_of
@@ -66,12 +66,24 @@ class Change:
         self.defaults = defaults_of(entry, table)
         """In SQL, by column."""
         named = (*properties.record_keys, *properties.partition_fields)
+        self._ordering = properties.ordering_fields
+        self.ages = StructType()
+        """Columns of the source by which the newest of several changes of one row is found; none where it has none."""
         self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
 
     def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> CommitReport:
         """Write the changes that `make` finds for a moment and columns."""
         with self.stack:
             return compute_frame(self.session.spark, self.entry.location, OPTIONS.read(self.options), operation, make)
+
+    def see_ages(self, source: StructType) -> None:
+        """Find the ordering columns in a source, whose newest row for each of the table's is the one that counts."""
+        both = same_named(self.entry.columns, source.names)
+        theirs = [source[both[name]] for name in self._ordering if name in both]
+        if len(theirs) == len(self._ordering) and [c.dataType for c in theirs] == [
+            self.entry.columns[name].dataType for name in self._ordering
+        ]:
+            self.ages = StructType(theirs)
 
     def rows(self, moment: str | None) -> DataFrame:
         """The table at a moment, with meta columns."""
@@ -102,17 +114,18 @@ class Change:
         """A column of the table, in SQL."""
         return f"{quoted(self.alias)}.{quoted(name)}"
 
-    def shown(self, schema: pa.Schema, values: Mapping[str, str], row: str | None = None) -> str:
+    def shown(self, schema: pa.Schema, values: Mapping[str, str], row: str | None = None, ages: Sequence[str] = ()) -> str:
         """What is selected of rows of the table: what says which row it is, and the columns with their new values.
 
         Args:
             schema: Of the table.
             values: New values by column, in SQL.
             row: What tells rows of one key apart, in SQL; None for their sequence numbers.
+            ages: Of the rows of a source that change them, in SQL.
         """
         names = {_SEQNO: row or self.own(_SEQNO)}
         carried = [f"{names.get(name, self.own(name))} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
-        return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
+        return ", ".join([*carried, *ages, *(values.get(name) or self.own(name) for name in schema.names)])
 
     def set_path(self, parts: Path, taken: Collection[Path], *, inserting: bool = False) -> Path:
         """What an assignment names. Raises ConfigError for what is not there, comes twice, or is a field in an INSERT."""
@@ -164,11 +177,13 @@ class Change:
         """Rows as changes.
 
         Args:
-            rows: What says which row each is, and then the columns by their places.
+            rows: What says which row each is, the ages of those that change them, and then the columns by their places.
             action: What becomes of the rows.
             schema: Of the changes.
         """
-        kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
+        carried = [StructField(name, StringType()) for name in ROW_COLUMNS.values()]
+        carried += [StructField(f"{AGE}{number}", age.dataType) for number, age in enumerate(self.ages)]
+        kinds = StructType([*carried, *spark_schema(schema)])
         return self._as_assigned(kinds, rows).withColumn(ACTION, lit(int(action)))
 
     def _as_assigned(self, kinds: StructType, rows: DataFrame) -> DataFrame:

@@ -213,6 +213,7 @@ class _Merging(Change):
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
         source = self.source()
+        self.see_ages(source.schema)
         ours, theirs = self.named(self.rows(moment)), self.named(source)
         self._check_conditions(ours, theirs)
         joined = self._joined(ours, theirs, source.columns, schema)
@@ -290,10 +291,12 @@ class _Merging(Change):
     def _made_by(self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
         values = self._values(clause, columns)
         if clause.action is MergeAction.INSERT:
-            nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()]
+            nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()] + ["null"] * len(self.ages)
             shown = ", ".join([*nothing, *(values.get(name) or self.defaults.get(name, "null") for name in schema.names)])
         else:
-            shown = self.shown(schema, values)
+            matched = clause.rows is MergeRows.MATCHED
+            ages = [f"{quoted(self._source)}.{quoted(name)}" if matched else "null" for name in self.ages.names]
+            shown = self.shown(schema, values, ages=ages)
         sides = f"(SELECT {self._visible(clause.rows, columns, schema)} FROM {pairs})"
         return self.changes(f"SELECT {shown} FROM {sides} WHERE {CLAUSE} = {number}", ACTIONS[clause.action], schema)
 

@@ -184,6 +184,7 @@ class _FrameMerging(Change):
         super().__init__(session, entry, None, added)
         self._clauses, self._on = merge.clauses, merge.on
         self._source = merge.source.withColumn(_THEIRS, lit(True))
+        self.see_ages(merge.source.schema)
         for clause in self._clauses:
             if clause.assignments is not None:
                 self._assigned(clause)
@@ -237,9 +238,11 @@ class _FrameMerging(Change):
     def _made_by(self, clause: _Clause, rows: DataFrame, schema: pa.Schema) -> DataFrame:
         values = self._assigned(clause)
         if clause.action is MergeAction.INSERT:
-            carried = [lit(None).alias(alias) for alias in ROW_COLUMNS.values()]
+            carried = [lit(None).alias(alias) for alias in ROW_COLUMNS.values()] + [lit(None) for _ in self.ages]
             return rows.select(*carried, *[self._inserted(values, name).alias(name) for name in schema.names])
         carried = [self._own(name).alias(alias) for name, alias in ROW_COLUMNS.items()]
+        matched = clause.rows is MergeRows.MATCHED
+        carried += [self._source[quoted(name)] if matched else lit(None) for name in self.ages.names]
         return rows.select(*carried, *[values.get(name, self._own(name)).alias(name) for name in schema.names])
 
     def _inserted(self, values: Mapping[str, Column], name: str) -> Column:

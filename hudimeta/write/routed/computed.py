@@ -10,6 +10,8 @@ import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +20,7 @@ from hudimeta.errors import CommitError
 from hudimeta.keys import FILE_NAME_COLUMN, generated_keys
 from hudimeta.schema import conform_column
 from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.ordering import order_codes
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.carried_keys import PATH_COLUMN
@@ -37,11 +40,12 @@ from hudimeta.write.row_changes import (
 )
 from hudimeta.write.table_files import TableFiles
 
-__all__ = ["ACTION", "ROW_COLUMNS", "RowAction", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
+__all__ = ["ACTION", "AGE", "ROW_COLUMNS", "RowAction", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
 
 Compute = Callable[[str | None, pa.Schema], None]
 """Lets the executors' input be the changes of the table as of an instant (None while it has none): a row for each, with
-`ACTION`, `ROW_COLUMNS` and the columns of a schema. Called again, for the same instant too, when others write."""
+`ACTION`, `ROW_COLUMNS`, any that begin with `AGE`, and the columns of a schema. Called again, for the same instant too, when
+others write."""
 
 ACTION = "_hudimeta_action"
 ROW_COLUMNS = {
@@ -52,6 +56,9 @@ ROW_COLUMNS = {
 }
 """Names under which computed rows carry meta columns of the row that they change: together they say which one it is, also where
 a key is there more than once. Null for rows that are inserted."""
+AGE = "_hudimeta_age_"
+"""How columns begin that order several changes of one row of the table, before any of them is compared with it: the newest is
+the one that counts, a delete as well. Apache Hudi compares the rows of a MERGE's source so before it looks at clauses."""
 _ROW = "\0row"
 """In staged rows: of a row of the table, what tells it from others of the same key. No column of a table begins with a zero."""
 
@@ -111,13 +118,16 @@ class ComputedArrival:
                     own = portion.filter(pc.equal(portion[ACTION], int(action))).drop_columns([ACTION])
                     if not own.num_rows:
                         continue
-                    batch = self._batch(opened, action, own)
+                    ages = own.select([name for name in own.column_names if name.startswith(AGE)])
+                    batch = self._batch(opened, action, own.drop_columns(ages.column_names))
                     if batch.keys is None:
                         batch = replace(batch, keys=generated_keys(len(batch), self.write.instant, number, made))
                         made += len(batch)
                     rows += len(batch)
                     see(seen, batch)
                     identified = table_of(batch).append_column(_ROW, _identities(action, own))
+                    for name in ages.column_names:
+                        identified = identified.append_column(name, ages[name])
                     for slot, spans in file.add_by(identified, self.slots.numbers(batch)).items():
                         slots.setdefault(slot, []).extend(spans)
         self.write.refuse_when_over(opened.storage, [path] if rows else [])
@@ -174,13 +184,28 @@ def one_change_a_row(opened: OpenedTable, rows: pa.Table) -> tuple[KeyedBatch, b
     """
     if _ROW not in rows.column_names:
         return batch_of(rows), False
-    batch, identities = batch_of(rows.drop_columns([_ROW])), rows[_ROW].combine_chunks()
-    names = pc.drop_null(pc.binary_join_element_wise(batch.keys, batch.partitions, identities, "\0"))
-    again = len(names) - len(names.unique())
+    ages = rows.select([name for name in rows.column_names if name.startswith(AGE)])
+    batch = batch_of(rows.drop_columns([_ROW, *ages.column_names]))
+    names = pc.binary_join_element_wise(batch.keys, batch.partitions, rows[_ROW].combine_chunks(), "\0")
+    known = pc.drop_null(names)
+    again = len(known) - len(known.unique())
     rules = opened.session.rules
     if again and not (rules.by_event_time and rules.ordering_fields):
         raise CommitError(
             f"rows of the table match more than one row of the source, {again:,} times",
             "Nothing was written; keep one row a key in the source, narrow the condition, or give the table an order.",
         )
+    if again and ages.num_columns:
+        return batch.take(_newest(names, ages)), False
     return batch, bool(again)
+
+
+def _newest(names: pa.Array, ages: pa.Table) -> npt.NDArray[np.int64]:
+    """Of the changes of each row the newest, of equal ones the last; and all that have no name, because their rows are new."""
+    codes = names.dictionary_encode().indices
+    alone = np.flatnonzero(codes.is_null().to_numpy(zero_copy_only=False))
+    rows = pc.fill_null(codes, -1).to_numpy()
+    order = np.lexsort((np.arange(len(rows)), order_codes(ages.columns), rows))
+    order = order[rows[order] >= 0]
+    last = np.r_[rows[order][1:] != rows[order][:-1], True]
+    return np.sort(np.concatenate([alone, order[last]]))
