@@ -37,7 +37,7 @@ def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
 
 
 class SaysStatements:
-    """A session of Spark Connect, for tests that know of statements only that they are said by `sql`."""
+    """A session that is not attached, Connect's for one, for tests that know of statements only that `sql` takes them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -63,8 +63,23 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
         pyspark_hudimeta.attach(spark)
         yield spark
         pyspark_hudimeta.detach(spark)
+    _drop_views(spark)
+
+
+@pytest.fixture(params=["by function"] if REMOTE else ["attached", "by function"])
+def door(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkSession]:
+    """Both sessions that take our statements: the attached one, then a plain one with `pyspark_hudimeta.sql`."""
+    if request.param == "attached":
+        yield cast("SparkSession", request.getfixturevalue("attached"))
+    else:
+        yield cast("SparkSession", SaysStatements(spark))
+        _drop_views(spark)
+
+
+def _drop_views(spark: SparkSession) -> None:
+    """Drop what temporary views of earlier moments read."""
     for view in spark.catalog.listTables():
-        if view.name.startswith("_hudimeta_read"):  # what a temporary view of an earlier moment reads
+        if view.name.startswith("_hudimeta_read"):
             spark.catalog.dropTempView(view.name)
 
 
@@ -77,8 +92,10 @@ def session(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession
 
 
 @pytest.fixture
-def name(attached: SparkSession) -> Iterator[Name]:
+def name(spark: SparkSession) -> Iterator[Name]:
     """`name()` is the name of a table that is dropped after the test, with its files."""
+    import pyspark_hudimeta
+
     names = []
 
     def new() -> str:
@@ -86,9 +103,5 @@ def name(attached: SparkSession) -> Iterator[Name]:
         return names[-1]
 
     yield new
-    if not REMOTE:
-        import pyspark_hudimeta
-
-        pyspark_hudimeta.attach(attached)
     for made in names:
-        attached.sql(f"drop table if exists {made} purge")
+        pyspark_hudimeta.sql(spark, f"drop table if exists {made} purge")

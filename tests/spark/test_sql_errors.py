@@ -1,4 +1,4 @@
-"""SQL in an attached session: what is wrong is Spark's error or ours, with its reason, and changes nothing on disk."""
+"""SQL in all sessions: what is wrong is Spark's error or ours, with its reason, and changes nothing on disk."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hudimeta
-from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.spellings import commented, in_full
 from tests.spark.sql_tables import is_said
 from tests.spark.tables import check
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = SAYS_STATEMENTS
 
 MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 WRONG = {
@@ -116,12 +113,15 @@ OF_EVERY_KIND = {
     "create table wrong2 (id int) using hudimeta partitioned by (bucket(3, id))": "transform",
     "select * from hudi_timeline('nope')": "SHOW TABLES",
     "explain update wrong set nope = 1": "columns of the table",
+    "delete from wrong where": r"DELETE FROM t \[AS alias\] \[WHERE condition\]",
     "delete from wrong where id = 1 limit 1": "PARSE_SYNTAX_ERROR",
     "update wrong set price = 1 where id = 1 order by id": "PARSE_SYNTAX_ERROR",
     "merge into wrong w using wrong s on w.id = s.id limit 1 when matched then delete": "PARSE_SYNTAX_ERROR",
     "explain call show_commit(table => 'wrong')": "show_commits",
     "analyze table wrong compute statistics for columns id, nope": "columns of the table",
     "merge into wrong w using wrong s on w.id = s.id": "MERGE_WITHOUT_WHEN|WHEN clause",
+    "merge into wrong w using wrong s on w.id = s.id when not matched then insert * when matched then delete": "PARSE_SYNTAX",
+    "merge into wrong w using wrong s on w.id = s.id when matched then delete when matched then delete": "OMIT_CONDITION",
     "update wrong set price = explode(array(1, 2))": "UNSUPPORTED_GENERATOR",
     "update wrong set price = 1 returning id": r"pos (27|35|37)\)|/\*|spark_catalog",
     "merge into wrong t using wrong s on false when not matched then insert (id, ts) values (t.id, 1)": "UNRESOLVED_COLUMN",
@@ -142,46 +142,46 @@ RESPELT: dict[str, Callable[[str], str]] = {
 SPELT = pytest.mark.parametrize("spelling", RESPELT)
 
 
-@pytest.mark.rotation(2)
+@pytest.mark.rotation(4)
 @SPELT
 @pytest.mark.parametrize("turn", [0, 1])
-def test_every_kind_of_statement_says_what_is_wrong(attached: SparkSession, path: Path, turn: int, spelling: str) -> None:
+def test_every_kind_of_statement_says_what_is_wrong(door: SparkSession, path: Path, turn: int, spelling: str) -> None:
     def found() -> list[str]:
         return sorted(str(file) for file in path.rglob("*") if ".aux" not in str(file))
 
-    before, entry = found(), attached.table("wrong").schema
+    before, entry = found(), door.table("wrong").schema
     for written, says in list(OF_EVERY_KIND.items())[turn::2]:
         statement = RESPELT[spelling](written)
         with pytest.raises(Exception, match=r".+") as caught:
-            attached.sql(statement).collect()
+            door.sql(statement).collect()
         text = str(caught.value)
         assert is_said(says, caught.value), (statement, text[:500])
         assert "INTERNAL_ERROR" not in text, statement
         assert type(caught.value).__name__ != "Py4JJavaError", statement
-        assert (found(), attached.table("wrong").schema) == (before, entry), statement
-    attached.sql("alter table wrong drop column if exists nope")
-    assert (found(), attached.table("wrong").schema) == (before, entry)
+        assert (found(), door.table("wrong").schema) == (before, entry), statement
+    door.sql("alter table wrong drop column if exists nope")
+    assert (found(), door.table("wrong").schema) == (before, entry)
 
 
 @pytest.fixture
-def path(attached: SparkSession, tmp_path: Path) -> Iterator[Path]:
-    attached.sql(
+def path(door: SparkSession, tmp_path: Path) -> Iterator[Path]:
+    door.sql(
         "create table wrong (id int, name string, price double, ts bigint, day string) using hudimeta partitioned by (day) "
         f"tblproperties (primaryKey = 'id', orderingFields = 'ts') location '{tmp_path / 'wrong'}'"
     )
-    attached.sql("insert into wrong values (1, 'a', 1, 1, 'd1'), (2, 'b', 2, 1, 'd2')")
-    attached.sql("create view wrong_view as select * from wrong")
-    attached.sql("create temporary view wrong_temporary as select * from wrong where id > 1")
-    attached.sql(f"create temporary view wrong_folder using hudimeta options (path '{tmp_path / 'wrong'}')")
+    door.sql("insert into wrong values (1, 'a', 1, 1, 'd1'), (2, 'b', 2, 1, 'd2')")
+    door.sql("create view wrong_view as select * from wrong")
+    door.sql("create temporary view wrong_temporary as select * from wrong where id > 1")
+    door.sql(f"create temporary view wrong_folder using hudimeta options (path '{tmp_path / 'wrong'}')")
     yield tmp_path / "wrong"
     for view in ("wrong_view", "wrong_temporary", "wrong_folder"):
-        attached.sql(f"drop view {view}")
-    attached.sql("drop table wrong")
+        door.sql(f"drop view {view}")
+    door.sql("drop table wrong")
 
 
-@pytest.mark.rotation(3)
+@pytest.mark.rotation(6)
 @SPELT
-def test_what_is_wrong_is_said_and_changes_nothing(attached: SparkSession, path: Path, spelling: str) -> None:
+def test_what_is_wrong_is_said_and_changes_nothing(door: SparkSession, path: Path, spelling: str) -> None:
     def found() -> list[str]:
         return sorted(str(file) for file in path.rglob("*") if ".aux" not in str(file))
 
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_said_and_changes_nothing(attached: SparkSession, path:
     for written, says in WRONG.items():
         statement = RESPELT[spelling](written)
         with pytest.raises(Exception, match=r".+") as caught:
-            attached.sql(statement)
+            door.sql(statement)
         assert is_said(re.escape(says), caught.value), statement
         assert found() == before, statement
     seen_by_tasks = {
@@ -198,13 +198,13 @@ def test_what_is_wrong_is_said_and_changes_nothing(attached: SparkSession, path:
     }
     for statement, says in seen_by_tasks.items():  # the write is rolled back
         with pytest.raises(Exception, match=says):
-            attached.sql(statement)
-    assert attached.table("wrong").count() == 2
+            door.sql(statement)
+    assert door.table("wrong").count() == 2
     check(path)
 
 
-def test_names_are_compared_as_the_session_says(attached: SparkSession, path: Path, conf: Callable[[str, str], None]) -> None:
-    attached.sql("update WRONG set PRICE = 3, TS = 2 where ID = 1")
+def test_names_are_compared_as_the_session_says(door: SparkSession, path: Path, conf: Callable[[str, str], None]) -> None:
+    door.sql("update WRONG set PRICE = 3, TS = 2 where ID = 1")
     conf("spark.sql.caseSensitive", "true")
     for statement, says in {
         "update wrong set PRICE = 4": "columns of the table",
@@ -213,91 +213,91 @@ def test_names_are_compared_as_the_session_says(attached: SparkSession, path: Pa
         "delete from WRONG": MISSING,
     }.items():
         with pytest.raises(Exception, match=says):
-            attached.sql(statement)
-    attached.sql(
+            door.sql(statement)
+    door.sql(
         "merge into wrong t using (select 1 as id, 9L as ts, 3D as price, 4D as PRICE) s on t.id = s.id "
         "when matched then update set *"
     )
-    attached.sql("update spark_catalog.default.wrong set price = 5, ts = 3 where spark_catalog.default.wrong.id = 2")
-    assert sorted(tuple(row) for row in attached.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 5.0)]
+    door.sql("update spark_catalog.default.wrong set price = 5, ts = 3 where spark_catalog.default.wrong.id = 2")
+    assert sorted(tuple(row) for row in door.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 5.0)]
 
 
-def test_keywords_are_names_and_tables_are_named_in_full(attached: SparkSession, path: Path) -> None:
-    attached.sql("create table keywords (end int, case int, when string, then int, group string) using hudimeta")
+def test_keywords_are_names_and_tables_are_named_in_full(door: SparkSession, path: Path) -> None:
+    door.sql("create table keywords (end int, case int, when string, then int, group string) using hudimeta")
     try:
-        attached.sql("insert into keywords (end, case, when, group) values (1, 1, 'a', 'g'), (2, 2, 'b', 'g')")
-        attached.sql("update keywords set case = end + case, when = case when case == 1 then when else 'c' end where end = 1")
-        attached.sql(
+        door.sql("insert into keywords (end, case, when, group) values (1, 1, 'a', 'g'), (2, 2, 'b', 'g')")
+        door.sql("update keywords set case = end + case, when = case when case == 1 then when else 'c' end where end = 1")
+        door.sql(
             "merge into keywords t using keywords s on t.end = s.end and t.when = 'b' "
             "when matched and s.case = 2 then update set then = s.end, t.when = s.when"
         )
-        found = attached.sql("select end, case, when, then from keywords order by end").collect()
+        found = door.sql("select end, case, when, then from keywords order by end").collect()
         assert [tuple(row) for row in found] == [(1, 2, "a", None), (2, 2, "b", 2)]
     finally:
-        attached.sql("drop table keywords")
-    attached.sql("update wrong set price = default.wrong.price + 1, ts = 2 where spark_catalog.default.wrong.id = 1")
-    attached.sql(
+        door.sql("drop table keywords")
+    door.sql("update wrong set price = default.wrong.price + 1, ts = 2 where spark_catalog.default.wrong.id = 1")
+    door.sql(
         "/* a /* comment */ in another */ merge into wrong using default.wrong s on default.wrong.id = s.id and s.id = 2 "
         "when matched then update set price = spark_catalog.default.wrong.price + 5, ts = 2 -- and one that goes on \\\n here"
     )
-    assert sorted(row.price for row in attached.sql("select price from wrong").collect()) == [2.0, 7.0]
+    assert sorted(row.price for row in door.sql("select price from wrong").collect()) == [2.0, 7.0]
 
 
 def test_parameters_and_variables_stand_where_literals_do(
-    attached: SparkSession, path: Path, conf: Callable[[str, str], None]
+    door: SparkSession, path: Path, conf: Callable[[str, str], None]
 ) -> None:
-    attached.sql("insert into wrong partition (day = :d) select 3, 'c', 3, 1", {"d": "it's"})
-    attached.sql("insert overwrite wrong partition (day = ?) select ?, 'd', 4, 1", ["d1", 4])
-    found = attached.sql("select id, day from wrong order by id").collect()
+    door.sql("insert into wrong partition (day = :d) select 3, 'c', 3, 1", {"d": "it's"})
+    door.sql("insert overwrite wrong partition (day = ?) select ?, 'd', 4, 1", ["d1", 4])
+    found = door.sql("select id, day from wrong order by id").collect()
     assert [tuple(row) for row in found] == [(2, "d2"), (3, "it's"), (4, "d1")]
-    attached.sql("alter table wrong set tblproperties ('note' = :n)", {"n": "it's :d"})
-    (row,) = attached.sql("show tblproperties wrong ('note')").collect()
+    door.sql("alter table wrong set tblproperties ('note' = :n)", {"n": "it's :d"})
+    (row,) = door.sql("show tblproperties wrong ('note')").collect()
     assert row.value == "it's :d"
     place = path.parent / "given"
-    attached.sql(
+    door.sql(
         "create table given (id int comment :c, n int default :n) using hudimeta comment :c location :l "
         "tblproperties (primaryKey = :k)",
         {"c": "it's", "n": 7, "l": str(place), "k": "id"},
     )
     try:
-        attached.sql("insert into given (id) values (:id)", {"id": 1})
-        assert [tuple(row) for row in attached.sql("select * from given").collect()] == [(1, 7)]
+        door.sql("insert into given (id) values (:id)", {"id": 1})
+        assert [tuple(row) for row in door.sql("select * from given").collect()] == [(1, 7)]
         assert hudimeta.Table(place).properties.record_keys == ("id",)
-        assert attached.sql("select count(*) from hudi_timeline(:t)", {"t": "given"}).collect()[0][0] == 1
-        assert attached.sql("describe detail given").collect()[0].description == "it's"
+        assert door.sql("select count(*) from hudi_timeline(:t)", {"t": "given"}).collect()[0][0] == 1
+        assert door.sql("describe detail given").collect()[0].description == "it's"
     finally:
-        attached.sql("drop table given")
+        door.sql("drop table given")
     conf("of_wrong", "wrong")
-    attached.sql("delete from ${of_wrong} where day = '${hiveconf:of_wrong}' or id = 4")
-    assert [row.id for row in attached.sql("select id from ${of_wrong} order by id").collect()] == [2, 3]
+    door.sql("delete from ${of_wrong} where day = '${hiveconf:of_wrong}' or id = 4")
+    assert [row.id for row in door.sql("select id from ${of_wrong} order by id").collect()] == [2, 3]
     with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
-        attached.sql("insert into wrong partition (day = :other) select 3, 'c', 3, 1", {"d": "x"})
+        door.sql("insert into wrong partition (day = :other) select 3, 'c', 3, 1", {"d": "x"})
 
 
 def test_names_stand_in_double_quotes_where_the_session_says_so(
-    attached: SparkSession, path: Path, conf: Callable[[str, str], None]
+    door: SparkSession, path: Path, conf: Callable[[str, str], None]
 ) -> None:
     conf("spark.sql.ansi.doubleQuotedIdentifiers", "true")
-    attached.sql("""update "wrong" w set "price" = 4, ts = 2, name = 'a "text"' where "w"."id" = 1""")
-    attached.sql("""insert into "wrong" ("id", "ts", "day") values (1, 3, 'd1')""")
-    found = attached.sql("""select "_hoodie_record_key", "name" from "wrong" order by 1""").collect()
+    door.sql("""update "wrong" w set "price" = 4, ts = 2, name = 'a "text"' where "w"."id" = 1""")
+    door.sql("""insert into "wrong" ("id", "ts", "day") values (1, 3, 'd1')""")
+    found = door.sql("""select "_hoodie_record_key", "name" from "wrong" order by 1""").collect()
     assert [tuple(row) for row in found] == [("1", None), ("2", "b")]
 
 
-def test_quotes_comments_and_statements_in_texts(attached: SparkSession, path: Path) -> None:
-    attached.sql("update /* ' */ wrong -- it's\n set `name` = 'a \\'quoted\\' -- text', ts = 2 /* ; */ where `id` = 1;")
-    attached.sql("execute immediate 'update wrong set name = :n, ts = 2 where id = :i' using 'new' as n, 1 + 1 as i")
-    attached.sql("execute immediate \"insert into wrong values (?, ?, 0, 1, 'd1')\" using 3, 'third'")
-    names = sorted(row.name for row in attached.sql("select name from wrong").collect())
+def test_quotes_comments_and_statements_in_texts(door: SparkSession, path: Path) -> None:
+    door.sql("update /* ' */ wrong -- it's\n set `name` = 'a \\'quoted\\' -- text', ts = 2 /* ; */ where `id` = 1;")
+    door.sql("execute immediate 'update wrong set name = :n, ts = 2 where id = :i' using 'new' as n, 1 + 1 as i")
+    door.sql("execute immediate \"insert into wrong values (?, ?, 0, 1, 'd1')\" using 3, 'third'")
+    names = sorted(row.name for row in door.sql("select name from wrong").collect())
     assert names == ["a 'quoted' -- text", "new", "third"]
 
 
-def test_options_of_hudi_stand_in_the_session(attached: SparkSession, path: Path, conf: Callable[[str, str], None]) -> None:
+def test_options_of_hudi_stand_in_the_session(door: SparkSession, path: Path, conf: Callable[[str, str], None]) -> None:
     conf("spark.hoodie.spark.sql.insert.into.operation", "bulk_insert")
-    attached.sql("insert into wrong values (1, 'again', 1, 5, 'd1')")
-    assert attached.sql("select * from wrong where id = 1").count() == 2, "a bulk insert looks for no keys"
+    door.sql("insert into wrong values (1, 'again', 1, 5, 'd1')")
+    assert door.sql("select * from wrong where id = 1").count() == 2, "a bulk insert looks for no keys"
     with pytest.raises(Exception, match=r"Did you mean hoodie\.spark\.sql\.insert\.into\.operation"):
-        attached.sql("set spark.hoodie.spark.sql.insert.into.operatoin = upsert")
-    attached.sql("set spark.hoodie.spark.sql.insert.into.operation = upsert")
-    attached.sql("insert into wrong values (2, 'again', 1, 5, 'd2')")
-    assert attached.sql("select name from wrong where id = 2").collect()[0].name == "again"
+        door.sql("set spark.hoodie.spark.sql.insert.into.operatoin = upsert")
+    door.sql("set spark.hoodie.spark.sql.insert.into.operation = upsert")
+    door.sql("insert into wrong values (2, 'again', 1, 5, 'd2')")
+    assert door.sql("select name from wrong where id = 2").collect()[0].name == "again"
