@@ -342,7 +342,9 @@ def _refuse_twins(columns: Sequence[SchemaColumn], parent: str) -> None:
         for column in siblings:
             twin = seen.get(column.name.lower())
             if twin is not None:
-                raise ConfigError("alter", path + column.name, f"a name that differs from {path + twin} by more than case")
+                other = f"a name that differs from {path + twin} by more than case"
+                allowed = other if twin != column.name else "a name that no other column has"
+                raise ConfigError("alter", path + column.name, allowed)
             seen[column.name.lower()] = column.name
 
 

@@ -77,6 +77,15 @@ def test_a_column_is_not_renamed_to_the_name_that_it_has(tmp_path: Path, path: s
     assert Table(table.path).timeline.instants == instants
 
 
+@pytest.mark.parametrize(("name", "allowed"), [("ts", "that no other column has"), ("TS", "differs from ts by more than case")])
+def test_a_column_is_not_renamed_to_the_name_of_another(tmp_path: Path, name: str, allowed: str) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    instants = table.timeline.instants
+    with pytest.raises(ConfigError, match=allowed):
+        table.alter(rename={"note": name})
+    assert Table(table.path).timeline.instants == instants
+
+
 def columns(table: Table) -> list[str]:
     return [name for name in table.schema.names if name not in META_COLUMNS]
 
