@@ -382,9 +382,7 @@ def run_histories(
         suppress_health_check=list(HealthCheck),
     )
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "the upkeep of the metadata table is left to a later write: .* injected fault", HudiWarning
-        )
+        warnings.filterwarnings("ignore", ".* injected fault", HudiWarning)
         run_state_machine_as_test(
             seeded(seed)(type("History", (kind,), {"writes_fail": writes_fail})),
             settings=how,

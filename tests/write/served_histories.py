@@ -180,6 +180,8 @@ class ServedHistory(History):
         for planned in Table(self.t.path).timeline.pending:
             if planned.action is Action.CLUSTERING:
                 Table(self.t.path).services.clustering.execute(planned.time)
+            if planned.action is Action.LOG_COMPACTION:
+                Table(self.t.path).services.log_compaction.execute(planned.time)
 
     @rule()
     def maintain(self) -> None:

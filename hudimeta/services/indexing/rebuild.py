@@ -92,7 +92,7 @@ def rebuild(session: WriteSession) -> RebuildReport:
             writers = ", ".join(f"{i.action.value} {i.time}" for i in timeline.pending_writes)
             raise TableError(
                 f"writes are under way ({writers}), which Apache Hudi could not take back any more",
-                "Wait for their end, run what is only planned (t.compact(), t.cluster()), and try again.",
+                "Wait for their end, run what is planned (t.compact(), t.cluster(), t.services.log_compact()), and try again.",
             )
         table = _opened(session, timeline)
         made = _in_place(session, timeline) if table is None else _beside(session, timeline, table)
