@@ -10,8 +10,7 @@ prefix and scans do not mind, but look-ups by key do: the group of a key depends
 its base files from long ago: then a listing takes its place beside which the many commits since would have to be read.
 
 A slice is a base file and the logs whose delta commit completed after the base file's instant; in tables of version 6, the logs
-that bear the base file's instant. A file counts when its instant is completed in the metadata table and not pending in the data
-table, because a writer completes both under one lock, the metadata table first.
+that bear the base file's instant. A file counts when its commit does, see `metadata_commits`.
 
 A partition may begin again at any commit: whoever drops it deletes its folder, and whoever builds it anew does so at an instant
 before all time, or before the table's last write (`ANEW_KEY`). Its completion says when that was. What commits name of its
@@ -20,12 +19,12 @@ files from before is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.metadata import files
-from hudimeta.metadata.beginnings import INIT_BELOW, is_archived_beginning
+from hudimeta.metadata.beginnings import INIT_BELOW
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
     ANEW_KEY,
@@ -38,13 +37,13 @@ from hudimeta.metadata.group_files import (
     instant_in,
     log_file,
 )
+from hudimeta.metadata.metadata_commits import MetadataCommits
 from hudimeta.metadata.stated_files import decode_counts, decode_logs
-from hudimeta.metadata.strays import strays
 from hudimeta.storage import Storage
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action, Instant, State
+from hudimeta.types import Action, Instant
 
 __all__ = ["GroupFinder"]
 
@@ -58,7 +57,7 @@ _LAYS_OUT = "0" * 17
 """The delta commit that lays a metadata table out. It is the first to be archived."""
 
 
-class GroupFinder:
+class GroupFinder(MetadataCommits):
     """Finds the file groups of one metadata table as of the moment its timeline was listed.
 
     Args:
@@ -69,58 +68,10 @@ class GroupFinder:
     """
 
     def __init__(self, storage: Storage, timeline: Timeline, data: Timeline, logs_name_base: bool = False) -> None:
-        self.storage, self.timeline, self.data, self.logs_name_base = storage, timeline, data, logs_name_base
+        super().__init__(timeline, data)
+        self.storage, self.logs_name_base = storage, logs_name_base
         self._listed: dict[str, tuple[FileGroup, ...]] = {}
         self._named: dict[str, tuple[FileGroup, ...]] = {}
-
-    def is_visible(self, instant: str) -> bool:
-        """True when what an instant wrote into the metadata table counts."""
-        if instant in self._pending_data or instant in self._strays:
-            return False
-        return self.timeline.is_committed(instant) or is_archived_beginning(self.timeline, instant)
-
-    @cached_property
-    def _strays(self) -> frozenset[str]:
-        return frozenset(i.time for i in strays(self.timeline, self.data) if i.is_completed)
-
-    @cached_property
-    def _pending_data(self) -> frozenset[str]:
-        completed = {i.time for i in self.data.completed}
-        return frozenset(i.time for i in self.data.pending if i.time not in completed)
-
-    def completion(self, instant: str) -> str:
-        """Completion time of a visible instant; the instant itself where no one knows it any more."""
-        return self.timeline.completion_of(instant) or instant
-
-    @cached_property
-    def _compacting(self) -> frozenset[str]:
-        return frozenset(i.time for i in self.timeline.pending if i.action is Action.COMPACTION)
-
-    @cached_property
-    def delta_commits(self) -> tuple[Instant, ...]:
-        """Visible completed delta commits of the metadata table, oldest first."""
-        return tuple(i for i in self.timeline.writes if i.action is Action.DELTA_COMMIT and self.is_visible(i.time))
-
-    @cached_property
-    def _compactions(self) -> tuple[Instant, ...]:
-        return tuple(i for i in reversed(self.timeline.writes) if i.action is Action.COMMIT)
-
-    @cached_property
-    def initialisers(self) -> tuple[Instant, ...]:
-        """Delta commits that may have created base files: those before all time, and those of an index that was built later.
-
-        A data table that was bootstrapped from plain files has instants before all time as well: those are no initialisers.
-        """
-        return tuple(i for i in self.delta_commits if self._creates(i.time))
-
-    def _creates(self, time: str) -> bool:
-        return (time < INIT_BELOW and self.data.get(time) is None) or self.data.get(time, Action.INDEXING) is not None
-
-    @cached_property
-    def deltas(self) -> tuple[Instant, ...]:
-        """Delta commits that went with something in the data table: all but those that create a partition."""
-        created = {i.time for i in self.initialisers}
-        return tuple(i for i in self.delta_commits if i.time not in created)
 
     # From commits
 
@@ -136,23 +87,8 @@ class GroupFinder:
         """Commits that may have made base files of a partition: from the newest on, those of the first layout at last."""
         if partition == files.PARTITION:
             # It begins anew only together with the whole metadata table.
-            return tuple(i for i in self.makers if not self._begins_again(i))
+            return tuple(i for i in self.makers if not self.begins_again(i))
         return self.makers
-
-    @cached_property
-    def makers(self) -> tuple[Instant, ...]:
-        """Commits that may have made base files, newest first."""
-        again = [i for i in self.initialisers if i.time >= INIT_BELOW or self._begins_again(i)]
-        first = [i for i in self.initialisers if i not in again]
-        return (*sorted((*self._compactions, *again), key=lambda i: i.completion_order, reverse=True), *first)
-
-    def _begins_again(self, instant: Instant) -> bool:
-        """True for a delta commit before all time that was completed after one that went with a write."""
-        return instant.time < INIT_BELOW and instant.completed_at > self._first_delta
-
-    @cached_property
-    def _first_delta(self) -> str:
-        return min((i.completed_at for i in self.deltas), default="9")
 
     def named(self, partition: str) -> tuple[FileGroup, ...]:
         """File groups that commits name, by file id: all that hold a record, unless older commits are archived.
@@ -189,7 +125,7 @@ class GroupFinder:
             stats = self.timeline.metadata(instant)["partitionToWriteStats"]
             if stats.get(partition):
                 return False
-            if not stats and self._begins_again(instant):
+            if not stats and self.begins_again(instant):
                 return True
         return False
 
@@ -208,7 +144,7 @@ class GroupFinder:
     def bases_in(self, instant: Instant, partition: str) -> dict[str, GroupBaseFile]:
         found: dict[str, GroupBaseFile] = {}
         metadata = self.timeline.metadata(instant)
-        anew = self._begins_again(instant) or ANEW_KEY in (metadata.get("extraMetadata") or {})
+        anew = self.begins_again(instant) or ANEW_KEY in (metadata.get("extraMetadata") or {})
         for stat in metadata["partitionToWriteStats"].get(partition, ()):
             base = base_name(stat["path"].rpartition("/")[2])
             if base:
@@ -253,20 +189,6 @@ class GroupFinder:
             if log:
                 found.append(log)
         return found
-
-    def prefetch_data(self, commits: Sequence[Instant]) -> None:
-        """Read the data table's metadata of some delta commits at once."""
-        self.data.prefetch([i for commit in commits if (i := self.data_instant(commit.time))])
-
-    def begins(self, instant: str) -> bool:
-        """True for an instant before all time, whose log files are the empty ones that begin file groups."""
-        return instant < INIT_BELOW
-
-    def data_instant(self, time: str) -> Instant | None:
-        """The completed instant of the data table that a delta commit stands for, a write or a clean; None without one."""
-        instant = self.data.get(time)
-        wanted = instant is not None and (instant.action.writes_data or instant.action is Action.CLEAN)
-        return instant if wanted and instant is not None and instant.state is State.COMPLETED else None
 
     def _logs_of_data_commit(self, time: str) -> dict[str, list[str]] | None:
         instant = self.data_instant(time)
@@ -345,7 +267,7 @@ class GroupFinder:
                 # A record index that is kept by partition has no file group before the first row.
                 laid_out = laid_out or file.name == PARTITION_METAFILE
                 base, log = base_name(file.name), log_file(partition, file.name, file.size)
-                if base and base[1] in self._compacting:
+                if base and base[1] in self.compacting:
                     continue  # it may be the first file of a group that does not count yet
                 if base:
                     file_id, instant = base

@@ -1,0 +1,109 @@
+"""Commits of the metadata table: which of them count, and which may have made base files.
+
+A commit counts when its instant is completed in the metadata table and not pending in the data table, because a writer
+completes both under one lock, the metadata table first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from hudimeta.metadata.beginnings import INIT_BELOW, is_archived_beginning
+from hudimeta.metadata.strays import strays
+from hudimeta.timeline import Timeline
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["MetadataCommits"]
+
+
+class MetadataCommits:
+    """Commits of one metadata table as of the moment its timeline was listed.
+
+    Args:
+        timeline: Of the metadata table.
+        data: Timeline of the data table.
+    """
+
+    def __init__(self, timeline: Timeline, data: Timeline) -> None:
+        self.timeline, self.data = timeline, data
+
+    def is_visible(self, instant: str) -> bool:
+        """True when what an instant wrote into the metadata table counts."""
+        if instant in self._pending_data or instant in self._strays:
+            return False
+        return self.timeline.is_committed(instant) or is_archived_beginning(self.timeline, instant)
+
+    @cached_property
+    def _strays(self) -> frozenset[str]:
+        return frozenset(i.time for i in strays(self.timeline, self.data) if i.is_completed)
+
+    @cached_property
+    def _pending_data(self) -> frozenset[str]:
+        completed = {i.time for i in self.data.completed}
+        return frozenset(i.time for i in self.data.pending if i.time not in completed)
+
+    def completion(self, instant: str) -> str:
+        """Completion time of a visible instant; the instant itself where no one knows it any more."""
+        return self.timeline.completion_of(instant) or instant
+
+    @cached_property
+    def compacting(self) -> frozenset[str]:
+        """Instants of compactions that are pending."""
+        return frozenset(i.time for i in self.timeline.pending if i.action is Action.COMPACTION)
+
+    @cached_property
+    def delta_commits(self) -> tuple[Instant, ...]:
+        """Visible completed delta commits of the metadata table, oldest first."""
+        return tuple(i for i in self.timeline.writes if i.action is Action.DELTA_COMMIT and self.is_visible(i.time))
+
+    @cached_property
+    def compactions(self) -> tuple[Instant, ...]:
+        """Completed compactions, newest first."""
+        return tuple(i for i in reversed(self.timeline.writes) if i.action is Action.COMMIT)
+
+    @cached_property
+    def initialisers(self) -> tuple[Instant, ...]:
+        """Delta commits that may have created base files: those before all time, and those of an index that was built later.
+
+        A data table that was bootstrapped from plain files has instants before all time as well: those are no initialisers.
+        """
+        return tuple(i for i in self.delta_commits if self._creates(i.time))
+
+    def _creates(self, time: str) -> bool:
+        return (time < INIT_BELOW and self.data.get(time) is None) or self.data.get(time, Action.INDEXING) is not None
+
+    @cached_property
+    def deltas(self) -> tuple[Instant, ...]:
+        """Delta commits that went with something in the data table: all but those that create a partition."""
+        created = {i.time for i in self.initialisers}
+        return tuple(i for i in self.delta_commits if i.time not in created)
+
+    @cached_property
+    def makers(self) -> tuple[Instant, ...]:
+        """Commits that may have made base files, newest first."""
+        again = [i for i in self.initialisers if i.time >= INIT_BELOW or self.begins_again(i)]
+        first = [i for i in self.initialisers if i not in again]
+        return (*sorted((*self.compactions, *again), key=lambda i: i.completion_order, reverse=True), *first)
+
+    def begins_again(self, instant: Instant) -> bool:
+        """True for a delta commit before all time that was completed after one that went with a write."""
+        return instant.time < INIT_BELOW and instant.completed_at > self._first_delta
+
+    @cached_property
+    def _first_delta(self) -> str:
+        return min((i.completed_at for i in self.deltas), default="9")
+
+    def prefetch_data(self, commits: Sequence[Instant]) -> None:
+        """Read the data table's metadata of some delta commits at once."""
+        self.data.prefetch([i for commit in commits if (i := self.data_instant(commit.time))])
+
+    def begins(self, instant: str) -> bool:
+        """True for an instant before all time, whose log files are the empty ones that begin file groups."""
+        return instant < INIT_BELOW
+
+    def data_instant(self, time: str) -> Instant | None:
+        """The completed instant of the data table that a delta commit stands for, a write or a clean; None without one."""
+        instant = self.data.get(time)
+        wanted = instant is not None and (instant.action.writes_data or instant.action is Action.CLEAN)
+        return instant if wanted and instant is not None and instant.state is State.COMPLETED else None
