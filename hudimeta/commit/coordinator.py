@@ -13,6 +13,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 
+from hudimeta.commit.approach import Approach, Ready
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_metered
@@ -23,7 +24,6 @@ from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
 from hudimeta.commit.planned_runs import running
-from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record, requested_content
 from hudimeta.commit.recovery import Recovery
 from hudimeta.commit.restoring import Restorer, refuse_undone
@@ -207,15 +207,16 @@ class Coordinator:
             CommitOutcomeUnknown: Storage failed at the last step and could not be asked what became of it.
             HudiError: Anything else that failed before the last step.
         """
+        approach, again = Approach(self._storage, self._properties, self._lock, self._metadata), False
         while True:
-            prepared = self._prepare(write, publication)
             try:
-                with self._lock.held():
-                    completion, publication = self._publish_locked(write, publication, prepared)
+                with approach.next_with(write, publication, again=again) as (ready, place), self._lock.held():
+                    place.close()
+                    completion, publication = self._publish_locked(write, ready)
                     lost = self._lock.was_lost()
                 break
             except Unsettled as found:
-                publication = found.settled()
+                publication, again = found.settled(), True
         if lost and self.published_on is not None:
             settle_late(self._storage, self._properties, self._lock, self._recovery, write, publication, self.published_on)
         self._finish(write)
@@ -224,18 +225,11 @@ class Coordinator:
             self._compact_metadata()
         return completion
 
-    def _prepare(self, write: OpenWrite, publication: Publication) -> PreparedDelta | None:
-        """What the metadata table gets, made while nobody waits."""
-        if self._metadata is None or publication.known is None or publication.apart is not None:
-            return None
-        of_publication = (publication.files, publication.schema, publication.known, publication.replaced)
-        return self._metadata.prepare(write.instant, *of_publication, write.runs_a_plan, publication.renamed)
-
-    def _publish_locked(
-        self, write: OpenWrite, publication: Publication, prepared: PreparedDelta | None
-    ) -> tuple[str, Publication]:
-        timeline = self._properties.load_timeline(self._storage)
-        if publication.known is not None:
+    def _publish_locked(self, write: OpenWrite, ready: Ready) -> tuple[str, Publication]:
+        publication, timeline = ready.publication, self._properties.load_timeline(self._storage)
+        if ready.timeline is not None:
+            timeline.following(ready.timeline)
+        elif publication.known is not None:
             timeline.following(publication.known.data_timeline)
         dead = discard_dead(self._storage, timeline)
         if dead:
@@ -270,7 +264,8 @@ class Coordinator:
                 same_rows=write.runs_a_plan,
                 renamed=publication.renamed,
                 apart=publication.apart,
-                prepared=prepared,
+                prepared=ready.prepared,
+                beside_others=ready.timeline is not None,
             )
             self.notes += self._metadata.notes
         self.published_on = timeline

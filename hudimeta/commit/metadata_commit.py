@@ -105,6 +105,7 @@ class MetadataCommit:
         renamed: frozenset[str] = frozenset(),
         apart: IndexesApart | None = None,
         prepared: PreparedDelta | None = None,
+        beside_others: bool = False,
     ) -> dict[str, str]:
         """Commit the changes of a data commit at the same instant.
 
@@ -120,6 +121,7 @@ class MetadataCommit:
             renamed: Columns that older files hold under other names; dotted.
             apart: Writes some of the indexes instead; None for none.
             prepared: See `prepare`.
+            beside_others: Other writers were at work meanwhile, who may have compacted the metadata table, too.
 
         Returns:
             Entries for the data commit's extraMetadata, which spare readers requests.
@@ -128,7 +130,7 @@ class MetadataCommit:
             CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
         """
         with timed(meter_of(self._storage), Metric.SYNC_DURATION, Metric.SYNC_COUNT):
-            table = self._current(timeline, known)
+            table = self._current(timeline, known if prepared is None else prepared.change.table, beside_others)
             if known is not None or not same_rows:
                 refuse_built_anew(table, instant, written, known)
             change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows, renamed)
@@ -171,14 +173,18 @@ class MetadataCommit:
         replaced: Mapping[str, Sequence[str]],
         same_rows: bool,
         renamed: frozenset[str],
+        timeline: Timeline | None = None,
     ) -> PreparedDelta | None:
         """Make what `commit` needs before the lock is taken; None where that fails, as it may for what is not of today.
 
-        Arguments are those of `commit`.
+        Arguments are those of `commit`; without a timeline everything is as the write saw it.
         """
         try:
-            change = self._change(known, known.data_timeline, instant, written, schema, replaced, same_rows, renamed)
-            return PreparedDelta.of(change, self._groups(known), self._writer)
+            table = known
+            if timeline is not None and timeline.completed != known.data_timeline.completed:
+                table = MetadataTable.open(self._storage, self.properties, timeline, known)
+            change = self._change(table, table.data_timeline, instant, written, schema, replaced, same_rows, renamed)
+            return PreparedDelta.of(change, self._groups(table), self._writer)
         except HudiError:  # under the lock it is made again, and its errors count
             return None
 
@@ -239,12 +245,15 @@ class MetadataCommit:
         if _died(inner) or strays(inner, timeline):
             self._current(timeline, None)
 
-    def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
-        """The metadata table of now, after a compaction of it that died was finished, and taken back what has no writer."""
+    def _current(self, timeline: Timeline, known: MetadataTable | None, beside_others: bool = False) -> MetadataTable:
+        """The metadata table of now, after a compaction of it that died was finished, and taken back what has no writer.
+
+        A writer compacts it after it has published, which no instant of the table tells: beside others it is always opened.
+        """
         same = known is not None and known.ready == tuple(sorted(self.properties.metadata_partitions))
         # A rollback that died may have come to the metadata table, and not to its own end.
         same = same and not any(i.action is Action.ROLLBACK for i in timeline.pending)
-        if known is not None and same and known.data_timeline.completed == timeline.completed:
+        if known is not None and same and not beside_others and known.data_timeline.completed == timeline.completed:
             table = known
         else:
             table = MetadataTable.open(self._storage, self.properties, timeline, known)

@@ -63,5 +63,5 @@ class PreparedDelta:
             for name, delta in self.deltas.items()
             if groups.get(name) == self.groups.get(name)
             and name in self.logs
-            and maintainer_for(name).holds(name, then, timeline)
+            and maintainer_for(name).holds(name, then, change.table)
         }

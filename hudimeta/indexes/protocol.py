@@ -280,13 +280,13 @@ class IndexMaintainer(Protocol):
             CommitConflict: The index cannot take this commit any more; a write with a new instant can do it.
         """
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
-        """Whether what a commit changes is the same still on a later timeline; if in doubt, it is made again.
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
+        """Whether what a commit changes is right still at a later moment; if in doubt, it is made again.
 
         Args:
             partition: Of the index.
             change: The commit as it was when `delta` was asked.
-            timeline: The table's, on which nothing but commits was completed since.
+            now: The metadata table; on the timeline of its table nothing but commits was completed since.
         """
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:

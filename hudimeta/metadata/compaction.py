@@ -180,9 +180,11 @@ class PreparedCompaction:
         """Whether the logs that it merges still are all those below its instant.
 
         Nothing was undone or laid out anew since, and all that came to the metadata table, or counts only now because it was
-        completed between two listings, are delta commits that were completed after the instant: their logs lie on top.
+        completed between two listings, are delta commits that were completed after the instant: their logs lie on top. One that
+        was pending then was not merged, whatever became of it.
         """
-        then, now = set(self.table.timeline.instants), set(table.timeline.instants)
+        then = {i for i in self.table.timeline.instants if i.is_completed or i.action is not Action.DELTA_COMMIT}
+        now = set(table.timeline.instants)
         counted, counts = set(self.table.delta_commits), set(table.delta_commits)
         return (
             table.is_laid_out_as(self.table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,11 +30,19 @@ if TYPE_CHECKING:
 
     Rest = ParamSpec("Rest")
 
-__all__ = ["IndexReader"]
+__all__ = ["IndexReader", "Logged"]
 
 _CELLS = pa.schema([("key", pa.string()), ("value", pa.binary())])
 
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What log files say: records, in the columns of the kind's codec, and keys (string) that they remove."""
+
+    rows: pa.Table
+    removed: pa.Array
 
 
 def _looking_again(
@@ -149,6 +158,20 @@ class IndexReader:
             marked = pa.concat_tables([codec.schema.empty_table(), *tables])
             found.append(column_of(marked.filter(marked.column("is_deleted")), codec.key))
         return pa.concat_arrays(found)
+
+    @_looking_again
+    def logged(self, partition: str, instants: frozenset[str]) -> Logged | None:
+        """What log files of some instants say; None where one has none, as when it was merged into base files."""
+        logs = [log for group in self.finder.named(partition) for log in group.logs if log.instant in instants]
+        if {log.instant for log in logs} != instants:
+            return None
+        codec = codec_of(partition, self._definition)
+        entries = arrange(self._sources.entries(logs), self.finder.is_visible)
+        tables = self._sources.decode([entry for entry in entries if entry.deleted is None], codec.decode)
+        removed = [entry.deleted for entry in entries if entry.deleted is not None]
+        return Logged(
+            pa.concat_tables([codec.schema.empty_table(), *tables]), pa.concat_arrays([pa.array([], pa.string()), *removed])
+        )
 
     def _read(self, partition: str, selections: Iterable[tuple[FileGroup, Select]]) -> pa.Table:
         """Selected records, logs merged. Groups of one stem share no key, so they are merged together."""

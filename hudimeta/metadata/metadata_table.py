@@ -31,7 +31,7 @@ from hudimeta.types import Action, Instant
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
-    from hudimeta.metadata.index_reader import IndexReader
+    from hudimeta.metadata.index_reader import IndexReader, Logged
     from hudimeta.metadata.listing_history import ListingHistory
     from hudimeta.metadata.record import RecordLayout
     from hudimeta.storage import Storage
@@ -209,6 +209,15 @@ class MetadataTable:
         """
         self.require(partition)
         return self._indexes.removed_after(partition, instant)
+
+    def logged(self, partition: str, instants: frozenset[str]) -> Logged | None:
+        """What log files of some instants say of an index; None where one has none, as when it was merged into base files.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        self.require(partition)
+        return self._indexes.logged(partition, instants)
 
     # Everything
 

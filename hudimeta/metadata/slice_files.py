@@ -92,7 +92,7 @@ class SliceFiles:
         if self._kept is not None:
             self._logs |= {path: self._kept.logs[path] for path in missing if path in self._kept.logs}
         sizes = {path: size for path, size in missing.items() if path not in self._logs}
-        for path, data in zip(sizes, at_once(self._storage.read, list(sizes)), strict=True):
+        for path, data in zip(sizes, at_once(self._storage.read, list(sizes), self._storage), strict=True):
             found = self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
             if self._kept is not None and len(data) <= SMALL_LOG_BYTES and all(self._counts(entry.instant) for entry in found):
                 keep(self._kept.logs, path, found, MOST_LOGS)
@@ -101,7 +101,7 @@ class SliceFiles:
         """Open base files at once."""
         missing = [file for file in files if file.path not in self._bases]
         if len(missing) > 1:
-            at_once(self.base, missing)
+            at_once(self.base, missing, self._storage)
 
     def scan(self, file: GroupBaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""

@@ -29,6 +29,7 @@ from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import FEW_NEARBY, is_nearby
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
@@ -274,7 +275,8 @@ class MetadataWriter:
 
     def put_logs(self, logs: Sequence[EncodedLog]) -> list[WrittenLog]:
         """Write encoded log files."""
-        written: list[WrittenLog] = self._run_all(self._put_log, logs)
+        few = is_nearby(self._storage) and len(logs) <= FEW_NEARBY
+        written: list[WrittenLog] = (_one_by_one if few else self._run_all)(self._put_log, logs)
         return written
 
     def _by_file_group(self, delta: MetadataDelta, groups: Mapping[str, int]) -> list[tuple[str, PartitionDelta]]:

@@ -12,9 +12,13 @@ from hudimeta.engine.machine import machine
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["PARALLEL_REQUESTS", "at_once"]
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["FEW_NEARBY", "PARALLEL_REQUESTS", "at_once", "is_nearby"]
 
 PARALLEL_REQUESTS = 16
+FEW_NEARBY = 16
+"""Each hand-over to a thread waits for a core, for long where many processes are at work."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,14 +27,21 @@ _pool: ThreadPoolExecutor | None = None
 _making = threading.Lock()
 
 
-def at_once(request: Callable[[T], R], items: Sequence[T]) -> list[R]:
+def is_nearby(storage: Storage) -> bool:
+    """Whether files lie in the file system of this machine, which answers sooner than another thread wakes up."""
+    return storage.root.startswith("/")
+
+
+def at_once(request: Callable[[T], R], items: Sequence[T], storage: Storage | None = None) -> list[R]:
     """The answers to some requests, in order; all callers of a process share `PARALLEL_REQUESTS` threads.
 
     Args:
         request: Asks storage for one item. It must not wait for other requests of this kind: all threads might do so.
         items: What to ask for. A single one is asked for by the caller's own thread.
+        storage: What is asked for something small; of one nearby a few are asked for by the caller's own thread, too.
     """
-    if len(items) < 2 or not machine().threads:
+    few = 1 if storage is None or not is_nearby(storage) else FEW_NEARBY
+    if len(items) <= few or not machine().threads:
         return [request(item) for item in items]
     return list(_shared_pool().map(request, items))
 

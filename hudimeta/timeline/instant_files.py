@@ -60,7 +60,7 @@ class InstantFiles:
         """Read several files at once."""
         missing = [name for name in names if not self.is_read(name)]
         if len(missing) > 1:
-            at_once(self.read, missing)
+            at_once(self.read, missing, self._storage)
 
     def read(self, name: str) -> bytes:
         """The bytes of a file, wherever it lies by now. Raises NotFound when it was rolled back."""

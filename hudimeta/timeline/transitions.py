@@ -68,7 +68,7 @@ class TimelineWriter:
         requested = self.create_requested(time, action, content)
         others = [a for a in _REQUESTED if a is not action and a not in _OF_OTHER_TABLES.get(action, ())]
         paths = [join(self._folder, pending_name(time, other, State.REQUESTED)) for other in others]
-        if any(at_once(self._storage.stat, paths)):
+        if any(at_once(self._storage.stat, paths, self._storage)):
             self.delete_pending(time, action, State.REQUESTED)
             raise InstantExists(time)
         return requested

@@ -12,6 +12,8 @@ import hudimeta
 from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
+from hudimeta.indexes.column_stats.keep import PartitionStatsKeep
+from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.services import clean
 from hudimeta.storage import CountingStorage, RequestKind, open_storage
@@ -24,6 +26,8 @@ from tests.concurrency.side_by_side import Interrupted
 
 INDEXED = {**SIMPLE_OPTIONS, "hoodie.metadata.record.index.enable": "true"}
 KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
+NO_SMALL = {"hoodie.parquet.small.file.limit": "0"}
+HURRIED = {"hoodie.write.lock.wait_time_ms": "100"}
 OFTEN = {"hoodie.metadata.compact.max.delta.commits": "3"}
 
 
@@ -97,6 +101,48 @@ def test_statistics_of_a_partition_that_others_widened_are_made_again(tmp_path: 
     check_all(table.storage)
     for where in ("x > 800", "x < -800"):
         assert hudimeta.Table(table.path).scan(where=where).count()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statistics_beside_writers_at_work_are_kept_and_united_with_theirs(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **NO_SMALL, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    at_work = session_of(table)
+    pending, _ = at_work.coordinator.begin(Operation.UPSERT)
+    made, delta = list[str](), PartitionStatsKeep.delta
+
+    def noted(keep: PartitionStatsKeep, partition: str, change: CommitChange) -> IndexDelta:
+        made.append(change.instant)
+        return delta(keep, partition, change)
+
+    monkeypatch.setattr(PartitionStatsKeep, "delta", noted)
+    others = table.session(options=OPTIONS.read({**table.options.given, **HURRIED}))
+    theirs, mine = simple_rows([8, 10], 2, 900.0), simple_rows([12], 2, -900.0)
+
+    session = session_of(table)
+    session.lock = lock = Noted(session, lambda turn: write_rows(others, Operation.UPSERT, theirs))
+    report = write_rows(session, Operation.UPSERT, mine)
+
+    assert made.count(report.instant) == 1
+    assert of_metadata(lock.asked(0, RequestKind.GET)) <= {partition_stats.PARTITION}
+    at_work.coordinator.withdraw(pending)
+    for rows in (theirs, mine):
+        table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    check_all(table.storage)
+    for where, count in (("x > 800", 2), ("x < -800", 1)):
+        assert hudimeta.Table(table.path).scan(where=where).count() == count
+
+
+def test_who_is_next_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **HURRIED})
+    next_one = session_of(table)
+    with next_one.lock.next_here():  # and stands still there
+        table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    table.model.check(table.read())
+    check_all(table.storage)
 
 
 def compacting(tmp_path: Path) -> ModelledTable:

@@ -232,12 +232,13 @@ class DynamoDbLock(RenewedLock):
     def _release(self) -> None:
         """Delete the item. What was done under the lock is done: an error here only leaves the lease to run out."""
         with self._changing, contextlib.suppress(_Refused):
-            mine = self._mine
-            if mine is not None and self._lost_to is None:
-                with self._our_errors():
-                    ours = self._while_ours({})
-                    self._client.delete_item(TableName=self._address.table, Key=self._key, **ours)
-            self._mine = None
+            try:
+                if self._mine is not None and self._lost_to is None:
+                    with self._our_errors():
+                        ours = self._while_ours({})
+                        self._client.delete_item(TableName=self._address.table, Key=self._key, **ours)
+            finally:
+                self._mine = None  # what is not ours is not renewed
 
     def _while_ours(self, values: Mapping[str, Any]) -> dict[str, Any]:
         assert self._mine is not None

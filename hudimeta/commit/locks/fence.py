@@ -108,6 +108,10 @@ class FencedLock:
         """See `TableLock.alone_here`."""
         return self._lock.alone_here()
 
+    def next_here(self) -> AbstractContextManager[None]:
+        """See `TableLock.next_here`."""
+        return self._lock.next_here()
+
     def check(self) -> None:
         """See `TableLock.check`."""
         begin = self._clock.now_ms()

@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
@@ -28,9 +28,11 @@ __all__ = [
 ]
 
 LOCK_FOLDER = ".hoodie/.locks"
-_GUARD_PATH = LOCK_FOLDER + "/.guard"
+_GUARD_PATH, _NEXT_PATH = LOCK_FOLDER + "/.guard", LOCK_FOLDER + "/.next"
 _LONG_POLLS = 20
 """After so many pauses of usual length somebody has waited for long."""
+_NEXT_S = 5.0
+"""For so long a writer waits to be the next one: who is may be stopped, and keeps nobody from the lock."""
 
 
 class TableLock(Protocol):
@@ -48,6 +50,13 @@ class TableLock(Protocol):
 
     def alone_here(self) -> contextlib.AbstractContextManager[None]:
         """Keep out the other processes of this machine, without a request; where that cannot be, nothing is kept out."""
+
+    def next_here(self) -> contextlib.AbstractContextManager[None]:
+        """Be the one of this machine's processes that takes the lock next, so that what it makes ready is not out of date then.
+
+        The others sleep meanwhile. It is no promise: whoever waits too long for it goes on, and so does everybody where there
+        are no OS locks.
+        """
 
     def check(self) -> None:
         """Raises LockLost when the lock is not ours any more; called right before something is published."""
@@ -139,24 +148,26 @@ class MachineGuard:
     Args:
         storage: Rooted at the table; a store without OS locks keeps nobody out.
         timing: How long to wait.
+        path: The file that is locked.
     """
 
-    def __init__(self, storage: Storage, timing: LockTiming) -> None:
-        self._storage, self._timing = storage, timing
+    def __init__(self, storage: Storage, timing: LockTiming, path: str = _GUARD_PATH) -> None:
+        self._storage, self._timing, self._path = storage, timing, path
 
     @contextlib.contextmanager
-    def entered(self, deadline: float, busy: Callable[[], LockTimeout] | None = None) -> Iterator[bool]:
+    def entered(self, deadline: float | None = None, busy: Callable[[], LockTimeout] | None = None) -> Iterator[bool]:
         """Hold it for the length of a with block, which gets False where there are no OS locks.
 
         Args:
-            deadline: When to give up, by `LockTiming.monotonic`.
+            deadline: When to give up, by `LockTiming.monotonic`; None for as long as `timing` says.
             busy: Makes the error of that, where the lock tells who has it.
 
         Raises:
             LockTimeout: Another process holds it for too long.
         """
+        deadline = self._timing.deadline() if deadline is None else deadline
         while True:
-            guard = self._storage.guard(_GUARD_PATH)
+            guard = self._storage.guard(self._path)
             if guard is None:
                 yield False
                 return
@@ -169,7 +180,7 @@ class MachineGuard:
     def busy(self) -> LockTimeout:
         """The error of waiting too long."""
         hint = "Run the write again when that process has finished; the operating system frees the lock of one that died."
-        return LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s, hint=hint)
+        return LockTimeout(self._path, "another process of this machine", self._timing.wait_s, hint=hint)
 
 
 class GuardedLock:
@@ -183,13 +194,22 @@ class GuardedLock:
     def __init__(self, storage: Storage, timing: LockTiming | None) -> None:
         self._timing = timing or LockTiming()
         self._guard = MachineGuard(storage, self._timing)
+        self._next = MachineGuard(storage, replace(self._timing, wait_s=min(_NEXT_S, self._timing.wait_s)), _NEXT_PATH)
         self._owner = new_owner()
         self.published = ""
 
     @contextlib.contextmanager
     def alone_here(self) -> Iterator[None]:
         """See `TableLock.alone_here`."""
-        with self._guard.entered(self._timing.deadline()):
+        with self._guard.entered():
+            yield
+
+    @contextlib.contextmanager
+    def next_here(self) -> Iterator[None]:
+        """See `TableLock.next_here`."""
+        with contextlib.ExitStack() as place:
+            with contextlib.suppress(LockTimeout):
+                place.enter_context(self._next.entered())
             yield
 
 
@@ -200,11 +220,14 @@ class RenewedLock(GuardedLock, abc.ABC):
     def held(self) -> Iterator[None]:
         """See `TableLock.held`."""
         deadline = self._timing.deadline()
-        with self._guard.entered(deadline, self._busy_here) as guarded:
+        # Threads start and end while the lock is not held: on a busy machine that takes long.
+        with (
+            _renewed(self._renew, self._renew_every_s),
+            self._guard.entered(deadline, self._busy_here) as guarded,
+        ):
             self._take(deadline, guarded)
             try:
-                with _renewed(self._renew, self._renew_every_s):
-                    yield
+                yield
             finally:
                 self._release()
 
@@ -227,7 +250,7 @@ class RenewedLock(GuardedLock, abc.ABC):
 
     @abc.abstractmethod
     def _renew(self) -> None:
-        """Renew the lock once; raises nothing."""
+        """Renew the lock once, if it is ours; raises nothing."""
 
     @abc.abstractmethod
     def _release(self) -> None:

@@ -12,12 +12,11 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.parquet import BLOOM_TYPE_KEY, read_footer
 from hudimeta.indexes.expression_index.facts import filter_rows
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
-from hudimeta.metadata import bloom_filters
+from hudimeta.metadata import MetadataTable, bloom_filters
 from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import is_base_file, parse_base_file
-from hudimeta.timeline import Timeline
 
 __all__ = ["BloomFiltersKeep", "removed_filters"]
 
@@ -44,7 +43,7 @@ class BloomFiltersKeep:
         found = [*known, *_filters(change.storage, change.engine.map, unknown)]
         return IndexDelta([PartitionDelta(partition, bloom_filters.encode_values(filter_rows(found), change.layout))])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Always: it tells of the commit's own files alone."""
         return True
 

@@ -20,7 +20,7 @@ from hudimeta.metadata import MetadataTable, answers, column_stats, partition_st
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.metadata.keys import column_stats_keys
+from hudimeta.metadata.keys import column_stats_keys, to_key_partition
 from hudimeta.metadata.statistics import file_statistics, has_limits, nothing_yet, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
@@ -29,7 +29,7 @@ from hudimeta.table.remembered import REMEMBERED_KEY
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline import Timeline
-from hudimeta.types import COPYING_OPERATIONS
+from hudimeta.types import COPYING_OPERATIONS, Instant
 
 __all__ = ["ColumnStatsKeep", "PartitionStatsKeep", "check_order", "file_bounds"]
 
@@ -46,7 +46,7 @@ class ColumnStatsKeep:
         rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(f.statistics for f in change.written)])
         return IndexDelta([PartitionDelta(partition, column_stats.encode_values(rows, change.layout))])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Always: it tells of the commit's own files alone."""
         return True
 
@@ -111,7 +111,7 @@ class PartitionStatsKeep:
             regime,
             existing=held,
             added=added,
-            tight=_is_last(change, change.timeline),
+            tight=_is_alone(change, change.timeline),
         )
         check_order(table, change.instant, known, lost)
         looked_at = {*held, *partitions[:1]} - unknown
@@ -119,12 +119,15 @@ class PartitionStatsKeep:
         rows = pa.concat_tables([rows, *_of_all_partitions(table, touched, unbounded, silent, regime)])
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
-        """Where others wrote to other partitions."""
-        own = {f.partition_path for f in change.written}
-        others = (timeline.metadata(i)["partitionToWriteStats"].keys() for i in change.missed(timeline))
-        same_order = _is_last(change, timeline) is _is_last(change, change.timeline)
-        return same_order and not (change.added | change.unbounded) and not any(own & paths for paths in others)
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
+        """Where others wrote to other partitions, or what they say of these is united with it by whoever reads both."""
+        own, timeline = {f.partition_path for f in change.written}, now.data_timeline
+        if change.added or change.unbounded:
+            return False
+        missed = [i for i in change.missed(timeline) if own & timeline.metadata(i)["partitionToWriteStats"].keys()]
+        if _is_alone(change, change.timeline):
+            return not missed and _is_alone(change, timeline)
+        return not missed or (own <= set(change.table.partitions().to_pylist()) and _is_united(change, now, missed, own))
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: statistics may be wider than the rows."""
@@ -145,9 +148,22 @@ class PartitionStatsKeep:
         return BuiltIndex(1, content, reach=Reach.PARTITION)
 
 
-def _is_last(change: CommitChange, timeline: Timeline) -> bool:
-    """False while a write with an earlier instant is at work."""
-    return not any(i.time < change.instant for i in timeline.pending_writes)
+def _is_alone(change: CommitChange, timeline: Timeline) -> bool:
+    """False while another write is at work: one with an earlier instant must not be replaced, and who is about to be completed
+    first would have this made again.
+    """
+    return not any(i.time != change.instant for i in timeline.pending_writes)
+
+
+def _is_united(change: CommitChange, now: MetadataTable, missed: Sequence[Instant], own: Collection[str]) -> bool:
+    """Whether records of others, which came meanwhile, only widen what was known of some partitions, and replace nothing."""
+    logged = now.logged(partition_stats.PARTITION, frozenset(i.time for i in missed))
+    if logged is None or len(logged.removed):
+        return False
+    paths = pa.array(sorted({*own, *map(to_key_partition, own)}), pa.string())
+    rows = logged.rows.filter(pc.is_in(logged.rows["file_name"], paths))
+    replaces = pc.or_(rows["is_deleted"], rows["is_tight_bound"])
+    return not pc.any(replaces, min_count=0).as_py()
 
 
 def _with_rows(change: CommitChange, listed: Sequence[str], known: Mapping[str, pa.Table]) -> list[str]:

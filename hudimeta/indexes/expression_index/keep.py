@@ -27,7 +27,6 @@ from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
 from hudimeta.slices.single_files import SingleFile, file_part, parts_of, rows_of, task_for
 from hudimeta.snapshot.file_slice import slices_of
-from hudimeta.timeline import Timeline
 
 __all__ = ["ExpressionIndexKeep", "definition_of"]
 
@@ -60,9 +59,9 @@ class ExpressionIndexKeep:
             rows.append(of_partitions)
         return IndexDelta([PartitionDelta(partition, _encoded(wanted, rows, change.layout), lost)])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Not after other commits, which may have changed what it was compared with."""
-        return not change.missed(timeline)
+        return not change.missed(now.data_timeline)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """One key for each deleted file that can have a record."""

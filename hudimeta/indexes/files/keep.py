@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import files
+from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
-from hudimeta.timeline import Timeline
 
 __all__ = ["FilesKeep"]
 
@@ -30,7 +29,7 @@ class FilesKeep:
         empty = () if change.written else (ALL_PARTITIONS,)
         return IndexDelta([PartitionDelta(partition, files.encode_values(rows, change.layout, empty))])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Always: it tells of the commit's own files alone."""
         return True
 

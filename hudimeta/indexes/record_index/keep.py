@@ -32,12 +32,12 @@ from hudimeta.indexes.facts import KeyChanges
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import answers, record_index
+from hudimeta.metadata import MetadataTable, answers, record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_stem
 from hudimeta.metadata.group_files import group_stem
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.timeline import Timeline, parse_instant
+from hudimeta.timeline import parse_instant
 
 __all__ = ["RecordIndexKeep", "estimated_groups", "key_changes", "too_many"]
 
@@ -74,7 +74,7 @@ class RecordIndexKeep:
         parts = [part for part in scope.parts(rows, gone, change) if len(part)]
         return IndexDelta(parts, not note, note)
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Where no other commit changed one of its keys: what the index says of them is what it was compared with."""
         if change.same_rows and not change.moves_rows:
             return True
@@ -82,8 +82,8 @@ class RecordIndexKeep:
         # Whether too many keys end the proof depends on the index being empty.
         too_many = partition in change.proven and sum(len(one.added) for one in facts) > change.proof_limit
         if too_many or any(change.replaced.values()):  # rows may have come to what it replaces
-            return change.timeline.completed == timeline.completed
-        return none_changed(change, timeline, [keys for one in facts for keys in one.every])
+            return change.timeline.completed == now.data_timeline.completed
+        return none_changed(change, now.data_timeline, [keys for one in facts for keys in one.every])
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""

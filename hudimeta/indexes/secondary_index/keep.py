@@ -19,11 +19,10 @@ from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, Ind
 from hudimeta.indexes.record_index.keep import estimated_groups
 from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import secondary_index
+from hudimeta.metadata import MetadataTable, secondary_index
 from hudimeta.metadata.delta import Hashed, PartitionDelta, by_group
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_heads
-from hudimeta.timeline import Timeline
 
 __all__ = ["SecondaryIndexKeep"]
 
@@ -51,13 +50,15 @@ class SecondaryIndexKeep:
         part = PartitionDelta(partition, records, gone, _hashed(definition))
         return IndexDelta([part] if len(part) else [])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Where no younger write was completed before this one, whose word on an entry would count instead."""
         if change.same_rows:
             return True
         if any(change.replaced.values()):  # rows may have come to what it replaces
-            return change.timeline.completed == timeline.completed
-        return counts_still(change, timeline) and all(i.time < change.instant for i in change.missed(timeline))
+            return change.timeline.completed == now.data_timeline.completed
+        return counts_still(change, now.data_timeline) and all(
+            i.time < change.instant for i in change.missed(now.data_timeline)
+        )
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""

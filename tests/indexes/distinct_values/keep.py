@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from hudimeta.formats.base_file import open_base_file
 from hudimeta.indexes.plan import IndexPlan, IndexRequest
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.metadata import MetadataTable
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.storage import Storage, join
-from hudimeta.timeline import Timeline
 from tests.indexes.distinct_values import codec
 
 
@@ -35,7 +35,7 @@ class DistinctValues:
         new = [(f.partition_path, f.name) for f in change.written if f.log_instant is None]
         return IndexDelta([PartitionDelta(partition, codec.encode_values(_values(change.storage, new, column), change.layout))])
 
-    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+    def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
         """Always: it tells of the commit's own files alone."""
         return True
 
