@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.elsewhere import REMOTE
-from tests.spark.sql_tables import NUMBER, Name
+from tests.spark.sql_tables import NUMBER, Name, drop_views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +63,7 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
         pyspark_hudimeta.attach(spark)
         yield spark
         pyspark_hudimeta.detach(spark)
-    _drop_views(spark)
+    drop_views(spark)
 
 
 @pytest.fixture(params=["by function"] if REMOTE else ["attached", "by function"])
@@ -73,14 +73,7 @@ def door(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkS
         yield cast("SparkSession", request.getfixturevalue("attached"))
     else:
         yield cast("SparkSession", SaysStatements(spark))
-        _drop_views(spark)
-
-
-def _drop_views(spark: SparkSession) -> None:
-    """Drop what temporary views of earlier moments read."""
-    for view in spark.catalog.listTables():
-        if view.name.startswith("_hudimeta_read"):
-            spark.catalog.dropTempView(view.name)
+        drop_views(spark)
 
 
 @pytest.fixture(params=["plain", "attached"])

@@ -40,3 +40,10 @@ def table_of(spark: SparkSession, name: str) -> hudimeta.Table:
     warehouse = spark.conf.get("spark.sql.warehouse.dir")
     assert warehouse is not None
     return hudimeta.Table(Path(warehouse.removeprefix("file:")) / name)
+
+
+def drop_views(spark: SparkSession) -> None:
+    """Drop what temporary views of earlier moments read."""
+    for view in spark.catalog.listTables():
+        if view.name.startswith("_hudimeta_read"):
+            spark.catalog.dropTempView(view.name)

@@ -17,6 +17,7 @@ import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from tests.spark.sql_list import SECTIONS
+from tests.spark.sql_tables import drop_views
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,7 @@ def database(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark
     spark.sql("use default")
     spark.sql("drop database listed cascade")
+    drop_views(spark)
     if not is_connect(spark):
         pyspark_hudimeta.detach(spark)
 
