@@ -198,7 +198,7 @@ def build_index(
     try:
         update(storage, {}, anew=True)  # what names the partition that goes, and is still under way, must not arrive later
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
-        content.write(writer, plan.partition, instant, table.timeline.last_time)
+        content.write(writer, plan.partition, instant, max(table.timeline.last_time, timeline.last_time))
         if plan.definition is not None:
             storage.put(path, encode_definitions(definitions))
         complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)

@@ -292,7 +292,8 @@ class MetadataCommit:
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
         self._writer.begin(instant)
         logs = [*self._writer.put_logs(encoded), *self._writer.write_logs(instant, delta, groups), *apart(groups)]
-        self._writer.complete(instant, logs, table.timeline.last_time)
+        # A compaction that this table does not know of may bear the time at which a write was completed.
+        self._writer.complete(instant, logs, max(table.timeline.last_time, table.data_timeline.last_time))
         definitions = table.index_definitions
         by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}
         counts = {name: count for name, count in groups.items() if name not in by_partition}
