@@ -56,14 +56,7 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
         Edit("hudimeta/write/rebase.py", "        if len(keys):\n            raise", "        if False:\n            raise"),
     ),
     "conflict check outside the lock": (
-        Edit(
-            COMMIT + "coordinator.py",
-            "                with self._lock.held():\n                    completion, publication =",
-            "                if publication.settling is not None:\n"
-            "                    now = self._properties.load_timeline(self._storage)\n"
-            "                    publication = publication.settling.under_lock(now)\n"
-            "                with self._lock.held():\n                    completion, publication =",
-        ),
+        Edit(COMMIT + "approach.py", "others = again or _others(write, publication)", "others = True"),
         Edit(COMMIT + "coordinator.py", "publication = publication.settling.under_lock(timeline)", "pass"),
     ),
     "lease not re-checked": (
@@ -99,7 +92,7 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
     "instants taken without the lock": (
         Edit(
             "hudimeta/timeline/transitions.py",
-            "if any(at_once(self._storage.stat, paths)):",
+            "if any(at_once(self._storage.stat, paths, self._storage)):",
             "if False:",
         ),
         Edit(
