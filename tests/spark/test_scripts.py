@@ -125,7 +125,6 @@ def test_a_failing_statement_stops_the_script(sql: Sql, table: Path, spark: Spar
         spark.sql("select n")
 
 
-@only_when(not REMOTE, "classic sessions: through Connect nothing reads a statement without running it")
 @pytest.mark.parametrize("wrong", ["select 1 +", "update scripted set x = where id = 2", "signal sqlstate '45000'"])
 def test_a_script_with_a_statement_that_cannot_be_read_does_nothing(sql: Sql, table: Path, wrong: str) -> None:
     before = instants(table)

@@ -229,15 +229,28 @@ def _scripted(session: SqlSession, script: Script) -> DataFrame | None:
 def _check_script(session: SqlSession, script: Script) -> None:
     """Let Spark refuse a script with a statement that it could not read before the first is run, as its own interpreter does.
 
-    Through Connect nothing reads it so, nor where a parameter has a value that is written otherwise than as a literal.
+    Nothing reads it so where a parameter has a value that is written otherwise than as a literal.
     """
     given = session.parameters or {}
     known = literals(given)
-    if session.jvm is None or session.frames or known.keys() != given.keys():
+    if session.frames or known.keys() != given.keys():
         return
     for text in texts_of((script.body,)):
         if isinstance(parse(text), (Insert, Update, Delete, type(None))):
-            session.jvm.session.sessionState().sqlParser().parsePlan(with_literals(text, known))
+            _check_readable(session, with_literals(text, known))
+
+
+def _check_readable(session: SqlSession, text: str) -> None:
+    """Let Spark refuse a statement that it cannot read. Raises ParseException."""
+    if session.jvm is not None:
+        session.jvm.session.sessionState().sqlParser().parsePlan(text)
+        return
+    try:
+        session.plain(f"EXPLAIN {text}")
+    except ParseException:
+        raise
+    except PySparkException:
+        return  # it can be read; what it names may be made by a statement before it
 
 
 def _has_ours(session: SqlSession, script: Script) -> bool:
