@@ -75,13 +75,15 @@ class Approach:
             Unsettled: Commits came that are to be looked at first.
             CommitConflict: The write does not fit on top of them.
         """
-        with contextlib.ExitStack() as place:
+        with contextlib.ExitStack() as made, contextlib.ExitStack() as place:
             if _is_small(publication):
                 place.enter_context(self.lock.next_here())
                 others = again or _others(write, publication)
                 ready = self._on_top_of_all(write, publication) if others else self._as_begun(write, publication)
             else:
                 ready = self._as_begun(write, publication)
+            if ready.prepared is not None:
+                made.callback(ready.prepared.close)
             yield ready, place
 
     def _as_begun(self, write: OpenWrite, publication: Publication) -> Ready:

@@ -26,11 +26,11 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, e
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.stated_files import encode_stated
 from hudimeta.metadata.strays import strays
-from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
+from hudimeta.metadata.writer import MetadataWriter, StagedLogs, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.slices.read_task import storage_options_of
 from hudimeta.snapshot.table_schema import file_schema
-from hudimeta.storage import Storage
+from hudimeta.storage import Staged, Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.stated_keys import Stated, stated
 from hudimeta.timeline import InstantGenerator, Timeline
@@ -149,8 +149,9 @@ class MetadataCommit:
                 return written.logs
 
             self._define(table, change.statistics)
-            logs = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
-            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, logs, write_apart)
+            staged = [prepared.logs[name] for name in made] if prepared is not None else []
+            begun = prepared.begun if prepared is not None else None
+            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, staged, begun, write_apart)
             self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
             proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
             return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
@@ -277,7 +278,8 @@ class MetadataCommit:
         table: MetadataTable,
         groups: Mapping[str, int],
         deltas: Mapping[str, IndexDelta],
-        encoded: Sequence[EncodedLog] = (),
+        staged: Sequence[StagedLogs] = (),
+        begun: Staged | None = None,
         apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
     ) -> dict[str, str]:
         taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
@@ -290,8 +292,9 @@ class MetadataCommit:
         beside_others = any(i.time != instant for i in table.data_timeline.pending_writes)
         self._may_be_due = compaction.falls_to(len(compaction.fresh_deltas(table)) + 1, self._compact_after, beside_others)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
-        self._writer.begin(instant)
-        logs = [*self._writer.put_logs(encoded), *self._writer.write_logs(instant, delta, groups), *apart(groups)]
+        self._writer.begin(instant, begun)
+        ready = [log for logs in staged for log in logs.publish()]
+        logs = [*ready, *self._writer.write_logs(instant, delta, groups), *apart(groups)]
         # A compaction that this table does not know of may bear the time at which a write was completed.
         self._writer.complete(instant, logs, max(table.timeline.last_time, table.data_timeline.last_time))
         definitions = table.index_definitions

@@ -1,18 +1,21 @@
 """What a commit changes in the metadata table, made before the table lock is taken: others wait for the lock, not for this.
 
-Most of it depends on nothing that other writers do: records of the commit's own files, encoded into log blocks. Under the lock
-each index says whether what was made for it holds on the timeline of now; what does not is made again.
+Most of it depends on nothing that other writers do: records of the commit's own files, encoded into log blocks, which the store
+may take before they have names. Under the lock each index says whether what was made for it holds on the timeline of now; what
+does not is made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.writer import EncodedLog, MetadataWriter
+from hudimeta.metadata.writer import MetadataWriter, StagedLogs
+from hudimeta.storage import Staged
 from hudimeta.types import Action
 
 __all__ = ["PreparedDelta"]
@@ -29,20 +32,36 @@ class PreparedDelta:
         deltas: By metadata partition.
         groups: How many file groups each metadata partition had.
         logs: By metadata partition; those that begin file groups have none here.
+        begun: The announcement of the delta commit.
     """
 
     change: CommitChange
     deltas: Mapping[str, IndexDelta]
     groups: Mapping[str, int]
-    logs: Mapping[str, Sequence[EncodedLog]]
+    logs: Mapping[str, StagedLogs]
+    begun: Staged
 
     @classmethod
     def of(cls, change: CommitChange, groups: Mapping[str, int], writer: MetadataWriter) -> PreparedDelta:
         """Ask every index of the table, and encode what they say."""
         deltas = {name: maintainer_for(name).delta(name, change) for name in change.table.ready}
         plain = {name: found.parts for name, found in deltas.items() if not any(part.begins for part in found.parts)}
-        logs = {name: writer.encode_logs(change.instant, MetadataDelta(parts), groups) for name, parts in plain.items()}
-        return cls(change, deltas, groups, logs)
+        encoded = {name: writer.encode_logs(change.instant, MetadataDelta(parts), groups) for name, parts in plain.items()}
+        with contextlib.ExitStack() as failed:
+            begun = writer.stage_begun(change.instant)
+            failed.callback(begun.close)
+            logs = {}
+            for name, of_partition in encoded.items():
+                logs[name] = writer.stage_logs(of_partition)
+                failed.callback(logs[name].files.close)
+            failed.pop_all()
+        return cls(change, deltas, groups, logs, begun)
+
+    def close(self) -> None:
+        """Let go what was not published."""
+        self.begun.close()
+        for logs in self.logs.values():
+            logs.files.close()
 
     def holding(self, change: CommitChange, groups: Mapping[str, int]) -> dict[str, IndexDelta]:
         """What holds still, by metadata partition.

@@ -28,7 +28,7 @@ from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.storage import Storage, join
+from hudimeta.storage import NewFile, Staged, Storage, join
 from hudimeta.storage.at_once import FEW_NEARBY, is_nearby
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
@@ -77,6 +77,24 @@ Announce = Callable[[str], AbstractContextManager[object]]
 """Entered around the writing of a file with its path, relative to the metadata table."""
 RunAll = Callable[[Callable[[Any], Any], Iterable[Any]], "list[Any]"]
 """Runs a task on every item and returns the results in order, as `Engine.map`."""
+
+
+@dataclass(frozen=True)
+class StagedLogs:
+    """Log files on their way.
+
+    Attributes:
+        about: What each of them is going to be.
+        files: Of the store.
+    """
+
+    about: Sequence[WrittenLog]
+    files: Staged
+
+    def publish(self) -> list[WrittenLog]:
+        """Let them lie in the metadata table; what is not on its timeline yet nobody reads."""
+        self.files.publish()
+        return list(self.about)
 
 
 def _one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
@@ -234,10 +252,13 @@ class MetadataWriter:
             return [(0, part.records)]
         return [(group, part.records.take(rows)) for group, rows in by_group(part.records.keys, groups, part.hashed)]
 
-    def begin(self, instant: str) -> None:
-        """Announce the delta commit of a data instant."""
-        self._timeline.create_requested(instant, Action.DELTA_COMMIT)
-        self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
+    def stage_begun(self, instant: str) -> Staged:
+        """The announcement of the delta commit of a data instant, on its way; see `begin`."""
+        return self._timeline.stage_begun(instant, Action.DELTA_COMMIT)
+
+    def begin(self, instant: str, begun: Staged | None = None) -> None:
+        """Announce the delta commit of a data instant; `begun` is its announcement where that was staged before."""
+        self._timeline.publish_begun(instant, begun or self.stage_begun(instant))
 
     def write_logs(
         self,
@@ -262,6 +283,8 @@ class MetadataWriter:
                 count = part.groups or groups[part.partition]
                 self.lay_groups(part.partition, instant, count, part.data_partition, announce)
         work = self._by_file_group(delta, groups)
+        if announce is nullcontext and len(work) <= FEW_NEARBY and is_nearby(self._storage):
+            return self.put_logs([self._encoded(instant, token, *share) for share in work])
 
         def write(share: tuple[str, PartitionDelta]) -> WrittenLog:
             return self._put_log(self._encoded(instant, token, *share), announce)
@@ -273,11 +296,14 @@ class MetadataWriter:
         """The log files of a delta commit that begins no file groups; see `write_logs`."""
         return [self._encoded(instant, LOG_TOKEN, *share) for share in self._by_file_group(delta, groups)]
 
+    def stage_logs(self, logs: Sequence[EncodedLog]) -> StagedLogs:
+        """Bring encoded log files on their way, which lie in the table once they are published."""
+        files = [NewFile(_path_of(log), log.data) for log in logs]
+        return StagedLogs([log.about for log in logs], self._storage.stage(files))
+
     def put_logs(self, logs: Sequence[EncodedLog]) -> list[WrittenLog]:
         """Write encoded log files."""
-        few = is_nearby(self._storage) and len(logs) <= FEW_NEARBY
-        written: list[WrittenLog] = (_one_by_one if few else self._run_all)(self._put_log, logs)
-        return written
+        return self.stage_logs(logs).publish()
 
     def _by_file_group(self, delta: MetadataDelta, groups: Mapping[str, int]) -> list[tuple[str, PartitionDelta]]:
         """File ids, and what changes in each file group."""
@@ -307,7 +333,7 @@ class MetadataWriter:
         return EncodedLog(WrittenLog(part.partition, file_id, name, len(data), len(part)), data)
 
     def _put_log(self, log: EncodedLog, announce: Announce = nullcontext) -> WrittenLog:
-        path = join(log.about.partition, log.about.name)
+        path = _path_of(log)
         with announce(path):
             self._storage.put(path, log.data)
         return log.about
@@ -348,6 +374,10 @@ class MetadataWriter:
         }
         completion = self._times.next(instant, after)
         self._timeline.complete(instant, Action.DELTA_COMMIT, completion, encode_commit_metadata(metadata))
+
+
+def _path_of(log: EncodedLog) -> str:
+    return join(log.about.partition, log.about.name)
 
 
 def _log_stat(instant: str, log: WrittenLog) -> dict[str, Any]:

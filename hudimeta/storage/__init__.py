@@ -6,16 +6,20 @@ from hudimeta.storage.local import LocalStorage
 from hudimeta.storage.local_names import TEMPORARY_SUFFIX
 from hudimeta.storage.locate import absolute_location, open_storage
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
+from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = [
     "TEMPORARY_SUFFIX",
     "CountingStorage",
     "FileInfo",
+    "HeldFiles",
     "LocalStorage",
+    "NewFile",
     "OutputStream",
     "Request",
     "RequestKind",
     "RequestLog",
+    "Staged",
     "Storage",
     "absolute_location",
     "at_once",  # many small requests at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from hudimeta.metering import NO_METER, Meter
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 from hudimeta.storage.retrying import RetryingStorage
+from hudimeta.storage.staged import NewFile, Staged
 
 __all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "kept_by", "purpose_of"]
 
@@ -196,6 +197,10 @@ class CountingStorage:
         self._add(RequestKind.PUT, path, len(data))
         self.inner.put_if_absent(path, data)
 
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; one PUT a file that gets its name."""
+        return _CountedStaged(self.inner.stage(files), files, self._add)
+
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`; one GET and one PUT."""
         self._add(RequestKind.GET, path, len(expected))
@@ -239,6 +244,19 @@ class CountingStorage:
     def sub(self, path: str) -> CountingStorage:
         """See `Storage.sub`; shares the log."""
         return CountingStorage(self.inner.sub(path), self.log, join(self._prefix, path), self.kept)
+
+
+class _CountedStaged:
+    def __init__(self, inner: Staged, files: Sequence[NewFile], add: Callable[[RequestKind, str, int], None]) -> None:
+        self._inner, self._files, self._add = inner, files, add
+
+    def publish(self) -> None:
+        for file in self._files:
+            self._add(RequestKind.PUT, file.path, len(file.data))
+        self._inner.publish()
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 def kept_by(storage: object) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import enum
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
 from hudimeta.errors import StorageError, Throttled
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
+from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["Fault", "FaultPlan", "FaultyStorage", "SlowStorage"]
 
@@ -94,6 +95,10 @@ class FaultyStorage:
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`."""
         self._around("put_if_absent", path, lambda: self.inner.put_if_absent(path, data))
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; each file is put by itself."""
+        return HeldFiles(self, files)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`."""
@@ -195,6 +200,10 @@ class SlowStorage:
     def root(self) -> str:
         """Root of the inner storage."""
         return self.inner.root
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; each file waits by itself."""
+        return HeldFiles(self, files)
 
     def sub(self, path: str) -> SlowStorage:
         """See `Storage.sub`."""

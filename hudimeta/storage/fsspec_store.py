@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -21,6 +21,7 @@ from hudimeta.redaction import hidden
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
+from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["FsspecStorage"]
 
@@ -100,6 +101,10 @@ class FsspecStorage:
                     f"writing to {type(self._fs).__name__} without a conditional create",
                     "Install a newer version of the store's fsspec package, or use a store that has conditional writes.",
                 ) from error
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; each file is put by itself."""
+        return HeldFiles(self, files)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`. Raises UnsupportedFeature where the store has no conditional replace."""

@@ -13,18 +13,22 @@ import fcntl
 import os
 import shutil
 import stat as stat_module
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
 from hudimeta.storage.inside import LocalFolders, check_kind, inside, linked, named_in
 from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, sync_folder
+from hudimeta.storage.local_staged import LocalStaged
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream
+from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["LocalStorage"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_MOST_STAGED = 64
+"""Each staged file is a descriptor."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """A pipe opens at once this way, and is refused by its kind."""
 
@@ -52,6 +56,10 @@ class LocalStorage:
 
     def __repr__(self) -> str:
         return f"LocalStorage({self._root!r})"
+
+    def place_of(self, path: str) -> str:
+        """The absolute path of a file that is about to be."""
+        return self._at(path, change=True)
 
     def _at(self, path: str, *, change: bool = False) -> str:
         """The absolute path; `change` where something is written or deleted."""
@@ -95,7 +103,7 @@ class LocalStorage:
 
     def put(self, path: str, data: bytes) -> None:
         """See `Storage.put`."""
-        target = self._at(path, change=True)
+        target = self.place_of(path)
         with _translated(path):
             # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
             while os.path.lexists(target) or not is_created(target, data):
@@ -105,14 +113,21 @@ class LocalStorage:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`."""
-        target = self._at(path, change=True)
+        target = self.place_of(path)
         with _translated(path):
             create(target, data)
             sync_folder(target)
 
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`."""
+        if len(files) > _MOST_STAGED:
+            return HeldFiles(self, files)
+        with _translated(files[0].path if files else ""):
+            return LocalStaged(self, files)
+
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`: the comparison and the replacement happen under a lock on the file's folder."""
-        folder = os.path.dirname(self._at(path, change=True))
+        folder = os.path.dirname(self.place_of(path))
         with _translated(path):
             fd = os.open(folder, os.O_RDONLY)
             try:
@@ -127,7 +142,7 @@ class LocalStorage:
     @contextlib.contextmanager
     def guard(self, path: str) -> Iterator[bool]:
         """See `Storage.guard`: an advisory lock on the file, which ends with the process."""
-        target = self._at(path, change=True)
+        target = self.place_of(path)
         with _translated(path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -143,7 +158,7 @@ class LocalStorage:
 
     def delete(self, path: str) -> bool:
         """See `Storage.delete`."""
-        target = self._at(path, change=True)
+        target = self.place_of(path)
         try:
             with _translated(path):
                 os.unlink(target)
@@ -155,7 +170,7 @@ class LocalStorage:
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         # Others may add files meanwhile, or remove the same ones: either ends a removal before its time.
-        target = self._at(path, change=True)
+        target = self.place_of(path)
         self._folders.check(path, anew=True)
         with _translated(path):
             left = AGAIN
@@ -207,7 +222,7 @@ class LocalStorage:
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
-        target = self._at(path, change=True)
+        target = self.place_of(path)
         with _translated(path):
             return _LocalOutput(path, target, open_new(target), self._durable)
 

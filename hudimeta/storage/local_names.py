@@ -17,7 +17,18 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["AGAIN", "TEMPORARY_SUFFIX", "create", "drop_checksum", "is_created", "open_new", "replace", "sync_folder"]
+__all__ = [
+    "AGAIN",
+    "TEMPORARY_SUFFIX",
+    "create",
+    "drop_checksum",
+    "give_name",
+    "is_created",
+    "open_nameless",
+    "open_new",
+    "replace",
+    "sync_folder",
+]
 
 TEMPORARY_SUFFIX = ".tmp"
 AGAIN = 100
@@ -108,20 +119,13 @@ def drop_checksum(target: str) -> None:
 def _link_new(folder: str, target: str, data: bytes) -> None:
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-    if _NAMELESS:
+    nameless = _nameless(folder, data)
+    if nameless is not None:
         try:
-            fd = os.open(folder, os.O_WRONLY | _NAMELESS, 0o644)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
-                raise
-        else:
-            try:
-                _write_all(fd, data)
-                # Naming a folder descriptor makes Python call linkat(), which follows the link in /proc; link() does not.
-                os.link(f"/proc/self/fd/{fd}", target, src_dir_fd=fd, follow_symlinks=True)
-            finally:
-                os.close(fd)
-            return
+            give_name(nameless, target)
+        finally:
+            os.close(nameless)
+        return
     temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
@@ -130,6 +134,37 @@ def _link_new(folder: str, target: str, data: bytes) -> None:
     finally:
         os.close(fd)
         os.unlink(temporary)
+
+
+def open_nameless(target: str, data: bytes) -> int | None:
+    """A file without a name in the folder of `target`, which holds these bytes; None where the folder cannot have one."""
+    try:
+        return _nameless(os.path.dirname(target), data)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _nameless(folder: str, data: bytes) -> int | None:
+    if not _NAMELESS:
+        return None
+    try:
+        fd = os.open(folder, os.O_WRONLY | _NAMELESS, 0o644)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+        return None
+    try:
+        _write_all(fd, data)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def give_name(fd: int, target: str) -> None:
+    """Name a nameless file; FileExistsError when the name is taken."""
+    # Naming a folder descriptor makes Python call linkat(), which follows the link in /proc; link() does not.
+    os.link(f"/proc/self/fd/{fd}", target, src_dir_fd=fd, follow_symlinks=True)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -7,9 +7,12 @@ parents are needed on every implementation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from hudimeta.storage.staged import NewFile, Staged
 
 __all__ = ["FileInfo", "OutputStream", "Storage", "join"]
 
@@ -76,6 +79,9 @@ class Storage(Protocol):
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file, atomically. Raises AlreadyExists when it is there, also when two do so at once."""
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """Bring some files to the store that get their names later; nobody sees anything of them until then."""
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """Replace the file if it still holds `expected`, atomically; False when it does not."""

@@ -7,7 +7,7 @@ first one left: a file that is there with the very bytes that were to be written
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from hudimeta.engine import machine
 from hudimeta.errors import AlreadyExists, Throttled
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage
+from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["RetryBudget", "RetryingStorage", "SystemTimer", "Timer"]
 
@@ -151,6 +152,10 @@ class RetryingStorage:
                     raise
 
         self._patiently("put_if_absent", path, create)
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; each file is put by itself."""
+        return HeldFiles(self, files)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hudimeta.errors import AlreadyExists, CommitError, InstantExists
 from hudimeta.formats.avro.container import MAGIC, sealed_container
-from hudimeta.storage import Storage, join
+from hudimeta.storage import NewFile, Staged, Storage, join
 from hudimeta.storage.at_once import at_once
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.naming import completed_name, pending_name
@@ -76,6 +76,18 @@ class TimelineWriter:
     def create_inflight(self, time: str, action: Action, content: bytes = b"") -> Instant:
         """Say that the work has begun. Raises InstantExists."""
         return self._create(time, action, State.INFLIGHT, content)
+
+    def stage_begun(self, time: str, action: Action) -> Staged:
+        """The two files that say that an action without a plan has begun, to be published by `publish_begun`."""
+        states = (State.REQUESTED, State.INFLIGHT)
+        return self._storage.stage([NewFile(join(self._folder, pending_name(time, action, s)), b"", False) for s in states])
+
+    def publish_begun(self, time: str, begun: Staged) -> None:
+        """Announce an action, and say that the work has begun. Raises InstantExists."""
+        try:
+            begun.publish()
+        except AlreadyExists:
+            raise InstantExists(time) from None
 
     def complete(self, time: str, action: Action, completion: str, content: bytes) -> Instant:
         """Publish.

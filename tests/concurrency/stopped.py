@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from hudimeta.commit.locks.storage_lock import StorageLock
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitError, HudiError, LockError
-from hudimeta.storage import FileInfo, OutputStream, Storage
+from hudimeta.storage import FileInfo, HeldFiles, NewFile, OutputStream, Staged, Storage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Operation
@@ -75,6 +75,10 @@ class Stopping:
         """See `Storage.put_if_absent`."""
         self._state.call("put_if_absent", path)
         self._inner.put_if_absent(path, data)
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; each file is a call of its own."""
+        return HeldFiles(self, files)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`."""

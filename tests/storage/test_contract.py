@@ -12,7 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound
-from hudimeta.storage import CountingStorage, LocalStorage, RequestKind, Storage, absolute_location, open_storage, purpose_of
+from hudimeta.storage import (
+    CountingStorage,
+    LocalStorage,
+    NewFile,
+    RequestKind,
+    Storage,
+    absolute_location,
+    open_storage,
+    purpose_of,
+)
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage, SlowStorage
 from hudimeta.storage.fsspec_store import FsspecStorage
 from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
@@ -49,6 +58,43 @@ def test_put_if_absent_keeps_what_is_there(store: Storage) -> None:
     with pytest.raises(AlreadyExists, match="HUDIMETA_ALREADY_EXISTS"):
         store.put_if_absent("a/file", b"second")
     assert store.read("a/file") == b"first"
+
+
+def test_staged_files_are_seen_once_they_are_published(store: Storage) -> None:
+    store.put("a/old", b"first")
+    staged = store.stage([NewFile("a/new", b"", False), NewFile("a/old", b"second"), NewFile("b/c/far", b"third")])
+    assert [entry.path for entry in store.list("a")] == ["a/old"]
+    assert store.list("b") == []
+    staged.publish()
+    staged.close()
+    assert [store.read(path) for path in ("a/new", "a/old", "b/c/far")] == [b"", b"second", b"third"]
+
+
+def test_staged_files_that_are_let_go_leave_nothing(store: Storage) -> None:
+    store.put("a/old", b"first")
+    staged = store.stage([NewFile("a/new", b"1" * 10_000), NewFile("a/old", b"second")])
+    staged.close()
+    staged.close()
+    assert [(entry.path, entry.size) for entry in store.list("a")] == [("a/old", 5)]
+
+
+def test_a_staged_file_that_replaces_none_keeps_what_came_meanwhile(store: Storage) -> None:
+    store.put("a/file", b"x")
+    staged = store.stage([NewFile("a/first", b"1", False), NewFile("a/second", b"2", False), NewFile("a/third", b"3", False)])
+    store.put_if_absent("a/second", b"of another")
+    with pytest.raises(AlreadyExists, match="a/second"):
+        staged.publish()
+    staged.close()
+    assert [entry.path for entry in store.list("a")] == ["a/file", "a/first", "a/second"]
+    assert store.read("a/second") == b"of another"
+
+
+def test_a_staged_file_comes_also_where_its_folder_was_removed(store: Storage) -> None:
+    store.put("a/file", b"x")
+    staged = store.stage([NewFile("a/first", b"1"), NewFile("a/second", b"2", False)])
+    store.delete_folder("a")
+    staged.publish()
+    assert [store.read(entry.path) for entry in store.list("a")] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize(

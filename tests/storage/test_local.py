@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudimeta.errors import StorageError
-from hudimeta.storage import open_storage
+from hudimeta.errors import AlreadyExists, StorageError
+from hudimeta.storage import LocalStorage, NewFile, open_storage
 
 
 def test_a_checksum_of_hadoop_does_not_outlive_the_content_that_it_is_of(tmp_path: Path) -> None:
@@ -135,3 +135,29 @@ def test_a_temporary_name_that_is_a_name_of_something_else_is_not_written_throug
     with contextlib.suppress(StorageError):
         open_storage(table).put("file", b"newer")
     assert victim.read_bytes() == b"precious"
+
+
+def test_staged_bytes_are_nameless_and_their_folders_are_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put("a/0", b"")
+    staged = storage.stage([NewFile(f"a/{number}", b"data", number % 2 == 0) for number in range(1, 11)])
+    assert os.listdir(tmp_path / "a") == ["0"]
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    staged.publish()
+    assert synced == [str(tmp_path / "a")]
+    assert {(tmp_path / "a" / str(number)).read_bytes() for number in range(1, 11)} == {b"data"}
+
+
+def test_staged_files_keep_no_descriptor(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put("a/0", b"")
+    before = len(os.listdir("/proc/self/fd"))
+    storage.stage([NewFile("a/1", b"x"), NewFile("b/1", b"x")]).close()
+    storage.stage([NewFile("a/1", b"x"), NewFile("b/1", b"x")]).publish()
+    taken = storage.stage([NewFile("a/2", b"x", False), NewFile("a/1", b"x", False), NewFile("a/3", b"x", False)])
+    with pytest.raises(AlreadyExists):
+        taken.publish()
+    with pytest.raises(StorageError):
+        storage.stage([NewFile("a/4", b"x"), NewFile("../outside", b"x")])
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -14,7 +14,7 @@ timeline lacks it although it is there, the folder is listed again, and in the e
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any
@@ -23,7 +23,7 @@ from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.engine import machine
 from hudimeta.errors import LockError, StaleList, StorageError
 from hudimeta.metering import NO_METER, Metric, meter_of
-from hudimeta.storage import FileInfo, OutputStream, Storage
+from hudimeta.storage import FileInfo, NewFile, OutputStream, Staged, Storage
 from hudimeta.timeline import Clock
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import State
@@ -178,6 +178,10 @@ class FencedStorage:
         if self._at_table:
             self._lock.note(path)
 
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; a file gets its name only while the lock is ours."""
+        return _FencedStaged(self.inner.stage(files), files, self._lock, self._at_table)
+
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`."""
         self._lock.pass_on()
@@ -229,6 +233,20 @@ class FencedStorage:
     def sub(self, path: str) -> FencedStorage:
         """See `Storage.sub`; behind the same lock."""
         return FencedStorage(self.inner.sub(path), self._lock, at_table=False)
+
+
+class _FencedStaged:
+    def __init__(self, inner: Staged, files: Sequence[NewFile], lock: FencedLock, at_table: bool) -> None:
+        self._inner, self._files, self._lock, self._at_table = inner, files, lock, at_table
+
+    def publish(self) -> None:
+        self._lock.pass_on()
+        self._inner.publish()
+        for file in self._files if self._at_table else ():
+            self._lock.note(file.path)
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 def _unfenced(inner: Storage) -> Storage:

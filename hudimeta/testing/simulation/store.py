@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import AlreadyExists, NotFound
-from hudimeta.storage import FileInfo, join
+from hudimeta.storage import FileInfo, HeldFiles, NewFile, Staged, join
 
 __all__ = ["Around", "Files", "StoreKind", "SimulatedStorage"]
 
@@ -182,6 +182,10 @@ class SimulatedStorage:
             self._files.put(path, bytes(data))
 
         self._around("put_if_absent", path, create)
+
+    def stage(self, files: Sequence[NewFile]) -> Staged:
+        """See `Storage.stage`; each file is put by itself."""
+        return HeldFiles(self, files)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`."""

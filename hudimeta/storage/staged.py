@@ -1,0 +1,75 @@
+"""Files whose bytes are brought to the store before anybody waits for them, and which get their names later.
+
+What is published under a lock keeps others waiting. A local disk takes the bytes of a file before it has a name; the name is
+then a matter of microseconds. Other stores take a file and its name at once: there the bytes stay here until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hudimeta.storage.at_once import at_once
+
+if TYPE_CHECKING:
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["HeldFiles", "NewFile", "Staged"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that is to be.
+
+    Attributes:
+        path: Relative to the storage's root.
+        data: All of its bytes.
+        replaces: It takes the place of a file that is there, as by `put`; else that is an error, as of `put_if_absent`.
+    """
+
+    path: str
+    data: bytes
+    replaces: bool = True
+
+
+class Staged(Protocol):
+    """Some files on their way; see the module."""
+
+    def publish(self) -> None:
+        """Give all of them their names, each atomically and durably.
+
+        Files that replace none come in their order; others may come side by side.
+
+        Raises:
+            AlreadyExists: One that replaces none is there; those before it have their names.
+        """
+
+    def close(self) -> None:
+        """Let go what has no name; a second time does nothing."""
+
+
+class HeldFiles:
+    """Files that a store takes with their names alone: they stay in memory until then, and are put one by one.
+
+    Args:
+        storage: Puts them.
+        files: See `Staged`.
+    """
+
+    def __init__(self, storage: Storage, files: Sequence[NewFile]) -> None:
+        self._storage, self._files = storage, files
+
+    def publish(self) -> None:
+        """See `Staged.publish`."""
+        for file in self._files:
+            if not file.replaces:
+                self._storage.put_if_absent(file.path, file.data)
+        at_once(self._put, [file for file in self._files if file.replaces], self._storage)
+
+    def _put(self, file: NewFile) -> None:
+        self._storage.put(file.path, file.data)
+
+    def close(self) -> None:
+        """See `Staged.close`."""
+        self._files = ()
