@@ -31,8 +31,6 @@ from hudimeta.types import Action, Instant, TableType
 
 __all__ = ["ArchivalPlan", "ArchivalReport", "archive", "archive_overtaken", "is_due", "plan"]
 
-_WRITES = pa.array([action.value for action in Action if action.writes_data])
-
 
 @dataclass(frozen=True, repr=False)
 class ArchivalPlan(Report):
@@ -164,7 +162,8 @@ def archive_overtaken(session: WriteSession, timeline: Timeline, time: str) -> A
     """Archive a savepointed write where later writes were archived before it (`hoodie.archive.beyond.savepoint`).
 
     Without its savepoint it would be the oldest write of the active timeline, and files of the archived ones, which are not
-    older than it, would not count as committed: their rows would be gone. The caller holds the table lock.
+    older than it, would not count as committed: their rows would be gone. An archival that died may have left an older write:
+    then it stays, since gone from between active writes its own files would not count. The caller holds the table lock.
 
     Args:
         session: The table.
@@ -172,15 +171,13 @@ def archive_overtaken(session: WriteSession, timeline: Timeline, time: str) -> A
         time: Of the write.
 
     Returns:
-        What was archived; None where no later write was.
+        What was archived; None where no later write is gone, or an older one is active.
 
     Raises:
         UndoError: Archived, it would show file groups again that it replaced.
     """
     writes = tuple(i for i in timeline.completed if i.time == time and i.action.writes_data)
-    history = timeline.history.times(time)
-    later = pc.and_(pc.greater(history["instant_time"], time), pc.is_in(history["action"], value_set=_WRITES))
-    if not writes or not pc.any(later).as_py():
+    if not writes or time >= (timeline.first_active_write or "") or not timeline.writes_archived_after(time):
         return None
     replaced = timeline.replaced_file_groups()
     if len(replaced) and _still_there(session.snapshot_now(), replaced.filter(pc.equal(replaced["instant"], time))):

@@ -164,12 +164,7 @@ def _refuse_archived(session: WriteSession, timeline: Timeline, point: Instant) 
         raise UndoError(_WHAT, point.time, f"{key} is on, so later writes may be archived", f"Leave {key} out.")
     if point.time >= (timeline.first_active_write or ""):
         return
-    rows = timeline.history.times(point.time)
-    archived = [
-        time
-        for time, action in zip(rows["instant_time"].to_pylist(), rows["action"].to_pylist(), strict=True)
-        if time > point.time and Action(action).writes_data
-    ]
+    archived = timeline.writes_archived_after(point.time)
     if archived:
         why = f"{min(archived)} and other later writes are archived"
         raise UndoError(_WHAT, point.time, why, f"Read the table as of {point.time} and overwrite it with its rows.")

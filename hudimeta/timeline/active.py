@@ -247,6 +247,21 @@ class Timeline:
     def _archived_completion(self) -> Mapping[str, str]:
         return {i.time: i.completed_at for i in self.history.instants() if i.action.writes_data}
 
+    def writes_archived_after(self, time: str) -> list[str]:
+        """Requested times of the writes after a time that only the history has, oldest first.
+
+        Not those that an archival which died has left active, and not those that a restore took back before the next one.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        writes = pa.array([action.value for action in Action if action.writes_data])
+        rows = self.history.times(time)
+        later = rows.filter(pc.and_(pc.greater(rows["instant_time"], time), pc.is_in(rows["action"], value_set=writes)))
+        active = pa.array(list(self.completion_times), pa.string())
+        gone = later.filter(pc.invert(pc.is_in(later["instant_time"], value_set=active)))["instant_time"].to_pylist()
+        return [found for found in gone if found not in self.rolled_back] if gone else []
+
     # What the files say
 
     def files_of(self, instant: Instant) -> tuple[str, ...]:
