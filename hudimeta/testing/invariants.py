@@ -25,6 +25,7 @@ from hudimeta.types import Action, Instant, State
 __all__ = [
     "ALWAYS",
     "AT_REST",
+    "LEFTOVERS",
     "check_all",
     "completed_instants_have_their_pending_files",
     "files_agree",
@@ -39,6 +40,7 @@ __all__ = [
     "secondary_answers_as_scan",
     "slices_point_at_files",
     "statistics_enclose_every_value",
+    "the_history_names_its_files",
     "timeline_is_in_order",
     "write_stats_are_true",
 ]
@@ -185,7 +187,6 @@ def nothing_is_left_over(table: Inspection) -> None:
         "data files of no instant", [f.path for f in table.data_files if f.instant not in owned and not table.is_committed(f)]
     )
     _refuse("foreign files", table.foreign_files)
-    _refuse("files of the history that no manifest names", table.unnamed_history)
     _refuse("files below .hoodie that nobody knows", table.unknown_files)
     _refuse("temporary files", [path for path in table.sizes if path.endswith(".tmp")])
     pending = {i.time for i in table.timeline.pending}
@@ -204,6 +205,11 @@ def nothing_is_left_over(table: Inspection) -> None:
         orphans = {path: instant for path, instant in orphans.items() if instant not in archived}
     _refuse("metadata files of no instant", orphans)
     _refuse("metadata markers", sorted(_names_below(table, f"{METADATA_ROOT}/{MARKERS}") - {i.time for i in inner.pending}))
+
+
+def the_history_names_its_files(table: Inspection) -> None:
+    """Every file in a history is named by a manifest; the next archival, or `recover`, removes what a dead one left."""
+    _refuse("files of the history that no manifest names", table.unnamed_history)
 
 
 def _names_below(table: Inspection, folder: str) -> set[str]:
@@ -230,7 +236,10 @@ ALWAYS: tuple[Invariant, ...] = (
 )
 """True at any moment, also while a writer is at work or after one died."""
 
-AT_REST: tuple[Invariant, ...] = (metadata_follows_the_timeline, nothing_is_left_over)
+LEFTOVERS: tuple[Invariant, ...] = (nothing_is_left_over, the_history_names_its_files)
+"""True when nobody died, or what the dead left was removed."""
+
+AT_REST: tuple[Invariant, ...] = (metadata_follows_the_timeline, *LEFTOVERS)
 """True when no writer is at work and the last one finished or was rolled back."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,11 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
-from hudimeta.errors import StorageError
+from hudimeta.errors import StorageError, ValidationFailed
 from hudimeta.services import archival
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
-from hudimeta.testing.invariants import check_all
+from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, the_history_names_its_files
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 from hudimeta.write.table_files import TableFiles
@@ -130,6 +131,27 @@ def test_a_run_that_fails_anywhere_is_finished_by_the_next(tmp_path: Path, numbe
     assert times == sorted(set(times))
     assert len(times) >= 3
     table.check()
+    check_all(table.storage)
+
+
+@pytest.mark.parametrize("tidy", [archival.archive, lambda session: session.coordinator.recover()], ids=["archive", "recover"])
+def test_what_a_run_left_that_died_before_its_manifest_troubles_no_write(
+    tmp_path: Path, tidy: Callable[[WriteSession], object]
+) -> None:
+    """A write looks for what the timeline shows of the dead, which takes no further request: this it does not show."""
+    table = written(tmp_path / "t", 4, **{"hoodie.keep.max.commits": "2", "hoodie.keep.min.commits": "1"})
+    plan = FaultPlan(2, Fault.ERROR_BEFORE)
+    with pytest.raises(StorageError, match="injected fault"):
+        archival.archive(table.session(FaultyStorage(table.storage, plan)))
+    assert plan.calls[1].endswith(".parquet")
+    assert plan.calls[2].endswith("manifest_1")
+    table.write(Operation.UPSERT, simple_rows([1], 9))
+    table.model.check(table.read())
+    check_all(table.storage, [one for one in (*ALWAYS, *AT_REST) if one is not the_history_names_its_files])
+    with pytest.raises(ValidationFailed, match="no manifest names"):
+        check_all(table.storage, [the_history_names_its_files])
+    tidy(table.session())
+    table.model.check(table.read())
     check_all(table.storage)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from hudimeta.errors import ValidationFailed
-from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
+from hudimeta.testing.invariants import ALWAYS, AT_REST, LEFTOVERS, check_all
 from hudimeta.testing.simulation.actors import Actor, StorageCall
 from hudimeta.testing.simulation.acts import (
     CONDITIONS,
@@ -315,4 +315,4 @@ def _check(begun: Image, files: Files, storage: SimulatedStorage, now: float, do
     saved = [SavedSeen(time, state_at(storage, time)) for time in alone]
     seen = Seen(log.writes, log.undos, [*log.reads, last], log.polls, saved)
     done.witness = check_serial(begun.moments, Ledger.of(files, _asked_undoing(done)), seen)
-    check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])
+    check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one in LEFTOVERS)])
