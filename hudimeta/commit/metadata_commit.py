@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, e
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.stated_files import encode_stated
 from hudimeta.metadata.strays import strays
-from hudimeta.metadata.writer import MetadataWriter, StagedLogs, WrittenLog
+from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.slices.read_task import storage_options_of
 from hudimeta.snapshot.table_schema import file_schema
@@ -149,9 +150,9 @@ class MetadataCommit:
                 return written.logs
 
             self._define(table, change.statistics)
-            staged = [prepared.logs[name] for name in made] if prepared is not None else []
-            begun = prepared.begun if prepared is not None else None
-            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, staged, begun, write_apart)
+            encoded = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
+            staged = prepared.staged if prepared is not None else None
+            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, encoded, staged, write_apart)
             self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
             proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
             return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
@@ -278,8 +279,8 @@ class MetadataCommit:
         table: MetadataTable,
         groups: Mapping[str, int],
         deltas: Mapping[str, IndexDelta],
-        staged: Sequence[StagedLogs] = (),
-        begun: Staged | None = None,
+        encoded: Sequence[EncodedLog] = (),
+        staged: Staged | None = None,
         apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
     ) -> dict[str, str]:
         taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
@@ -292,8 +293,11 @@ class MetadataCommit:
         beside_others = any(i.time != instant for i in table.data_timeline.pending_writes)
         self._may_be_due = compaction.falls_to(len(compaction.fresh_deltas(table)) + 1, self._compact_after, beside_others)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
-        self._writer.begin(instant, begun)
-        ready = [log for logs in staged for log in logs.publish()]
+        ready: Sequence[WrittenLog] = ()
+        if staged is not None:
+            ready = self._writer.begin_staged(instant, staged, encoded)
+        else:
+            self._writer.begin(instant)
         logs = [*ready, *self._writer.write_logs(instant, delta, groups), *apart(groups)]
         # A compaction that this table does not know of may bear the time at which a write was completed.
         self._writer.complete(instant, logs, max(table.timeline.last_time, table.data_timeline.last_time))
@@ -313,17 +317,21 @@ class MetadataCommit:
         table = self._now()
         if not compaction.is_due(table, self._compact_after):
             return
-        prepared = compaction.prepare(table, self._writer, self._times)
-        with lock.held():
+        with contextlib.ExitStack() as made:
+            prepared = made.enter_context(self._compaction(table))
+            made.enter_context(lock.held())
             table = self._now(table)
             if not compaction.is_due(table, self._compact_after):
                 return  # another writer has done it, or a write began
             if not prepared.fits(table):
-                prepared = compaction.prepare(table, self._writer, self._times)
+                prepared = made.enter_context(self._compaction(table))
             compaction.compact(self._storage, table, self._writer, self._times, prepared)
         self.compacted = True
         with lock.held():
             self._tidy(self._now(table))
+
+    def _compaction(self, table: MetadataTable) -> contextlib.closing[compaction.PreparedCompaction]:
+        return contextlib.closing(compaction.prepare(self._storage, table, self._writer, self._times))
 
     def _now(self, earlier: MetadataTable | None = None) -> MetadataTable:
         """The metadata table as it is."""

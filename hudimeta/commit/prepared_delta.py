@@ -7,14 +7,14 @@ does not is made again.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.writer import MetadataWriter, StagedLogs
+from hudimeta.metadata.writer import EncodedLog, MetadataWriter
 from hudimeta.storage import Staged
 from hudimeta.types import Action
 
@@ -32,36 +32,26 @@ class PreparedDelta:
         deltas: By metadata partition.
         groups: How many file groups each metadata partition had.
         logs: By metadata partition; those that begin file groups have none here.
-        begun: The announcement of the delta commit.
+        staged: The announcement of the delta commit and all of its logs, on their way.
     """
 
     change: CommitChange
     deltas: Mapping[str, IndexDelta]
     groups: Mapping[str, int]
-    logs: Mapping[str, StagedLogs]
-    begun: Staged
+    logs: Mapping[str, Sequence[EncodedLog]]
+    staged: Staged
 
     @classmethod
     def of(cls, change: CommitChange, groups: Mapping[str, int], writer: MetadataWriter) -> PreparedDelta:
         """Ask every index of the table, and encode what they say."""
         deltas = {name: maintainer_for(name).delta(name, change) for name in change.table.ready}
         plain = {name: found.parts for name, found in deltas.items() if not any(part.begins for part in found.parts)}
-        encoded = {name: writer.encode_logs(change.instant, MetadataDelta(parts), groups) for name, parts in plain.items()}
-        with contextlib.ExitStack() as failed:
-            begun = writer.stage_begun(change.instant)
-            failed.callback(begun.close)
-            logs = {}
-            for name, of_partition in encoded.items():
-                logs[name] = writer.stage_logs(of_partition)
-                failed.callback(logs[name].files.close)
-            failed.pop_all()
-        return cls(change, deltas, groups, logs, begun)
+        logs = {name: writer.encode_logs(change.instant, MetadataDelta(parts), groups) for name, parts in plain.items()}
+        return cls(change, deltas, groups, logs, writer.stage(change.instant, chain(*logs.values())))
 
     def close(self) -> None:
         """Let go what was not published."""
-        self.begun.close()
-        for logs in self.logs.values():
-            logs.files.close()
+        self.staged.close()
 
     def holding(self, change: CommitChange, groups: Mapping[str, int]) -> dict[str, IndexDelta]:
         """What holds still, by metadata partition.

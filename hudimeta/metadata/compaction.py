@@ -5,8 +5,8 @@ that it does not, because readers put a log on top of a base file by exactly tha
 their delta commits under the table lock, and a compaction runs under it as well, so a fresh instant is right. It must not run
 while a delta commit is completed whose data commit is not: such a log would be merged although readers must not see it.
 
-Others wait for the lock: so what is small is merged before it is taken, and under it written when only delta commits came
-meanwhile, which lie on top of it.
+Others wait for the lock: so what is small is merged before it is taken, and brought on its way to the store. Under it that gets
+its names when only delta commits came meanwhile, which lie on top of it.
 The plan is stored first; a compaction that died is run again and gives the same files under the same names. Where its plan does
 not fit any more, because logs were written after it, it is cancelled: a later instant will take them all.
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
@@ -32,7 +31,7 @@ from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.record import schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
-from hudimeta.storage import Storage, join
+from hudimeta.storage import NewFile, Staged, Storage, join
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
@@ -162,19 +161,25 @@ def plan(table: MetadataTable) -> MetadataCompactionPlan:
 
 @dataclass(frozen=True)
 class PreparedCompaction:
-    """A compaction of which nothing is written yet.
+    """A compaction of which nobody sees anything yet.
 
     Attributes:
         table: The metadata table as it was.
         instant: Of the compaction.
-        plan: What it compacts.
-        files: Each base file's write stat and bytes, to be asked for once.
+        staged: Its announcement, and the base files that are made.
+        stats: Write stats of these.
+        left: Write stat and bytes of each of the others, to be asked for once.
     """
 
     table: MetadataTable
     instant: str
-    plan: MetadataCompactionPlan
-    files: Iterable[tuple[Mapping[str, Any], bytes]]
+    staged: Staged
+    stats: Sequence[Mapping[str, Any]]
+    left: Iterator[tuple[Mapping[str, Any], bytes]]
+
+    def close(self) -> None:
+        """Let go what was not published."""
+        self.staged.close()
 
     def fits(self, table: MetadataTable) -> bool:
         """Whether the logs that it merges still are all those below its instant.
@@ -196,20 +201,24 @@ class PreparedCompaction:
         )
 
 
-def prepare(table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> PreparedCompaction:
-    """Merge what a compaction is about; nothing is written, and no lock is needed.
+def prepare(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> PreparedCompaction:
+    """Merge what a compaction is about; no lock is needed. What is prepared is to be closed.
 
     Args:
+        storage: Rooted at the data table.
         table: The metadata table.
         writer: Knows the layout.
         times: Makes instants.
     """
     the_plan, instant = plan(table), compaction_instant(table, times)
-    left, made, size = _base_files(table, writer, instant, the_plan), list[tuple[Mapping[str, Any], bytes]](), 0
+    made = _timeline(storage, table).begun_files(instant, Action.COMPACTION, the_plan.encode())
+    left, stats, size = _base_files(table, writer, instant, the_plan), list[Mapping[str, Any]](), 0
     while size < MERGED_BEFORE_BYTES and (found := next(left, None)) is not None:
-        made.append(found)
-        size += len(found[1])
-    return PreparedCompaction(table, instant, the_plan, chain(made, left))
+        stat, data = found
+        stats.append(stat)
+        made.append(NewFile(stat["path"], data))
+        size += len(data)
+    return PreparedCompaction(table, instant, storage.sub(METADATA_ROOT).stage(made), stats, left)
 
 
 def compact(
@@ -224,10 +233,8 @@ def compact(
         times: Makes instants.
         prepared: What fits that table.
     """
-    timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
-    timeline.create_requested(prepared.instant, Action.COMPACTION, prepared.plan.encode())
-    timeline.create_inflight(prepared.instant, Action.COMPACTION)
-    _publish(storage, table, writer, times, prepared.instant, prepared.files)
+    _timeline(storage, table).publish_begun(prepared.instant, prepared.staged)
+    _publish(storage, table, writer, times, prepared.instant, prepared.left, prepared.stats)
 
 
 def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, begun: Instant) -> bool:
@@ -240,8 +247,7 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
         times: Makes instants.
         begun: From `pending_compaction`.
     """
-    timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
-    the_plan = plan(table)
+    timeline, the_plan = _timeline(storage, table), plan(table)
     if _files_by_group(decode_compaction_plan(table.timeline.plan(begun))) != _files_by_group(the_plan.slices()):
         remove_files(storage, begun.time)
         timeline.delete_pending(begun.time, Action.COMPACTION, State.INFLIGHT)
@@ -273,15 +279,18 @@ def _publish(
     times: InstantGenerator,
     instant: str,
     base_files: Iterable[tuple[Mapping[str, Any], bytes]],
+    written: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    inner = storage.sub(METADATA_ROOT)
-    stats = []
+    inner, stats = storage.sub(METADATA_ROOT), list(written)
     for stat, data in base_files:
         inner.put(stat["path"], data)
         stats.append(stat)
     completion = times.next(instant, table.timeline.last_time)
-    timeline = TimelineWriter(inner, table.timeline.folder)
-    timeline.complete(instant, Action.COMPACTION, completion, commit_of(writer, stats))
+    _timeline(storage, table).complete(instant, Action.COMPACTION, completion, commit_of(writer, stats))
+
+
+def _timeline(storage: Storage, table: MetadataTable) -> TimelineWriter:
+    return TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
 
 
 def commit_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]]) -> bytes:

@@ -79,24 +79,6 @@ RunAll = Callable[[Callable[[Any], Any], Iterable[Any]], "list[Any]"]
 """Runs a task on every item and returns the results in order, as `Engine.map`."""
 
 
-@dataclass(frozen=True)
-class StagedLogs:
-    """Log files on their way.
-
-    Attributes:
-        about: What each of them is going to be.
-        files: Of the store.
-    """
-
-    about: Sequence[WrittenLog]
-    files: Staged
-
-    def publish(self) -> list[WrittenLog]:
-        """Let them lie in the metadata table; what is not on its timeline yet nobody reads."""
-        self.files.publish()
-        return list(self.about)
-
-
 def _one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     return [task(item) for item in items]
 
@@ -252,13 +234,21 @@ class MetadataWriter:
             return [(0, part.records)]
         return [(group, part.records.take(rows)) for group, rows in by_group(part.records.keys, groups, part.hashed)]
 
-    def stage_begun(self, instant: str) -> Staged:
-        """The announcement of the delta commit of a data instant, on its way; see `begin`."""
-        return self._timeline.stage_begun(instant, Action.DELTA_COMMIT)
+    def begin(self, instant: str) -> None:
+        """Announce the delta commit of a data instant."""
+        self._timeline.publish_begun(instant, self.stage(instant, ()))
 
-    def begin(self, instant: str, begun: Staged | None = None) -> None:
-        """Announce the delta commit of a data instant; `begun` is its announcement where that was staged before."""
-        self._timeline.publish_begun(instant, begun or self.stage_begun(instant))
+    def stage(self, instant: str, logs: Iterable[EncodedLog]) -> Staged:
+        """Bring the delta commit of a data instant on its way: its announcement, and these log files."""
+        begun = self._timeline.begun_files(instant, Action.DELTA_COMMIT)
+        return self._storage.stage([*begun, *_new_files(logs)])
+
+    def begin_staged(self, instant: str, staged: Staged, logs: Sequence[EncodedLog]) -> list[WrittenLog]:
+        """Announce a delta commit that is on its way, and let some of its log files lie in the metadata table."""
+        begun = self._timeline.begun_files(instant, Action.DELTA_COMMIT)
+        paths = {file.path for file in (*begun, *_new_files(logs))}
+        self._timeline.publish_begun(instant, staged, paths)
+        return [log.about for log in logs]
 
     def write_logs(
         self,
@@ -296,14 +286,10 @@ class MetadataWriter:
         """The log files of a delta commit that begins no file groups; see `write_logs`."""
         return [self._encoded(instant, LOG_TOKEN, *share) for share in self._by_file_group(delta, groups)]
 
-    def stage_logs(self, logs: Sequence[EncodedLog]) -> StagedLogs:
-        """Bring encoded log files on their way, which lie in the table once they are published."""
-        files = [NewFile(_path_of(log), log.data) for log in logs]
-        return StagedLogs([log.about for log in logs], self._storage.stage(files))
-
     def put_logs(self, logs: Sequence[EncodedLog]) -> list[WrittenLog]:
         """Write encoded log files."""
-        return self.stage_logs(logs).publish()
+        self._storage.stage(_new_files(logs)).publish()
+        return [log.about for log in logs]
 
     def _by_file_group(self, delta: MetadataDelta, groups: Mapping[str, int]) -> list[tuple[str, PartitionDelta]]:
         """File ids, and what changes in each file group."""
@@ -378,6 +364,10 @@ class MetadataWriter:
 
 def _path_of(log: EncodedLog) -> str:
     return join(log.about.partition, log.about.name)
+
+
+def _new_files(logs: Iterable[EncodedLog]) -> list[NewFile]:
+    return [NewFile(_path_of(log), log.data) for log in logs]
 
 
 def _log_stat(instant: str, log: WrittenLog) -> dict[str, Any]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import enum
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from hudimeta.metering import NO_METER, Meter
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 from hudimeta.storage.retrying import RetryingStorage
-from hudimeta.storage.staged import NewFile, Staged
+from hudimeta.storage.staged import NewFile, Staged, wanted
 
 __all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "kept_by", "purpose_of"]
 
@@ -250,10 +251,10 @@ class _CountedStaged:
     def __init__(self, inner: Staged, files: Sequence[NewFile], add: Callable[[RequestKind, str, int], None]) -> None:
         self._inner, self._files, self._add = inner, files, add
 
-    def publish(self) -> None:
-        for file in self._files:
+    def publish(self, paths: Collection[str] | None = None) -> None:
+        for file in chain(*wanted(self._files, paths)):
             self._add(RequestKind.PUT, file.path, len(file.data))
-        self._inner.publish()
+        self._inner.publish(paths)
 
     def close(self) -> None:
         self._inner.close()

@@ -6,12 +6,13 @@ A process that dies before that leaves nothing behind. The names of one folder a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hudimeta.errors import AlreadyExists
 from hudimeta.storage.local_names import drop_checksum, give_name, open_nameless, sync_folder
-from hudimeta.storage.staged import NewFile
+from hudimeta.storage.staged import NewFile, wanted
 
 if TYPE_CHECKING:
     from hudimeta.storage.local import LocalStorage
@@ -28,30 +29,34 @@ class LocalStaged:
     """
 
     def __init__(self, storage: LocalStorage, files: Sequence[NewFile]) -> None:
-        self._storage = storage
-        self._open: list[tuple[NewFile, int | None]] = []
+        self._storage, self._files = storage, files
+        self._open: dict[str, int] = {}
         try:
             for file in files:
-                self._open.append((file, open_nameless(storage.place_of(file.path), file.data)))
+                nameless = open_nameless(storage.place_of(file.path), file.data)
+                if nameless is not None:
+                    self._open[file.path] = nameless
         except BaseException:
             self.close()
             raise
 
-    def publish(self) -> None:
+    def publish(self, paths: Collection[str] | None = None) -> None:
         """See `Staged.publish`."""
-        synced: dict[str, str] = {}
+        named: dict[str, str] = {}
         try:
-            for file, fd in self._open:
+            for file in chain(*wanted(self._files, paths)):
                 target = self._storage.place_of(file.path)
-                if self._is_named(file, fd, target):
-                    synced[os.path.dirname(target)] = target
+                if self._is_named(file, target):
+                    named[os.path.dirname(target)] = target
         finally:
-            for target in synced.values():
+            # When all have their names: most file systems write those of all folders with the first.
+            for target in named.values():
                 sync_folder(target)
             self.close()
 
-    def _is_named(self, file: NewFile, fd: int | None, target: str) -> bool:
+    def _is_named(self, file: NewFile, target: str) -> bool:
         """Name one file; False when it was put, and is durable."""
+        fd = self._open.get(file.path)
         if fd is not None:
             if file.replaces:
                 drop_checksum(target)
@@ -73,6 +78,5 @@ class LocalStaged:
     def close(self) -> None:
         """See `Staged.close`."""
         while self._open:
-            _, fd = self._open.pop()
-            if fd is not None:
-                os.close(fd)
+            _, fd = self._open.popitem()
+            os.close(fd)

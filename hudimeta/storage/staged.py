@@ -6,7 +6,7 @@ then a matter of microseconds. Other stores take a file and its name at once: th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +15,7 @@ from hudimeta.storage.at_once import at_once
 if TYPE_CHECKING:
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["HeldFiles", "NewFile", "Staged"]
+__all__ = ["HeldFiles", "NewFile", "Staged", "wanted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,22 @@ class NewFile:
     replaces: bool = True
 
 
+def wanted(files: Sequence[NewFile], paths: Collection[str] | None) -> tuple[list[NewFile], list[NewFile]]:
+    """The files of `Staged.publish`: those that come first, and the others."""
+    found = [file for file in files if paths is None or file.path in paths]
+    return [file for file in found if not file.replaces], [file for file in found if file.replaces]
+
+
 class Staged(Protocol):
     """Some files on their way; see the module."""
 
-    def publish(self) -> None:
-        """Give all of them their names, each atomically and durably.
+    def publish(self, paths: Collection[str] | None = None) -> None:
+        """Give them their names, each atomically and durably; only once.
 
-        Files that replace none come in their order; others may come side by side.
+        Files that replace none come first, in their order; others may come side by side.
+
+        Args:
+            paths: Only these, the others are let go; None for all.
 
         Raises:
             AlreadyExists: One that replaces none is there; those before it have their names.
@@ -60,12 +69,12 @@ class HeldFiles:
     def __init__(self, storage: Storage, files: Sequence[NewFile]) -> None:
         self._storage, self._files = storage, files
 
-    def publish(self) -> None:
+    def publish(self, paths: Collection[str] | None = None) -> None:
         """See `Staged.publish`."""
-        for file in self._files:
-            if not file.replaces:
-                self._storage.put_if_absent(file.path, file.data)
-        at_once(self._put, [file for file in self._files if file.replaces], self._storage)
+        first, others = wanted(self._files, paths)
+        for file in first:
+            self._storage.put_if_absent(file.path, file.data)
+        at_once(self._put, others, self._storage)
 
     def _put(self, file: NewFile) -> None:
         self._storage.put(file.path, file.data)

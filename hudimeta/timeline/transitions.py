@@ -8,6 +8,8 @@ Every file is sealed with its name, so that a damaged byte is seen, and another 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hudimeta.errors import AlreadyExists, CommitError, InstantExists
 from hudimeta.formats.avro.container import MAGIC, sealed_container
 from hudimeta.storage import NewFile, Staged, Storage, join
@@ -77,15 +79,25 @@ class TimelineWriter:
         """Say that the work has begun. Raises InstantExists."""
         return self._create(time, action, State.INFLIGHT, content)
 
-    def stage_begun(self, time: str, action: Action) -> Staged:
-        """The two files that say that an action without a plan has begun, to be published by `publish_begun`."""
-        states = (State.REQUESTED, State.INFLIGHT)
-        return self._storage.stage([NewFile(join(self._folder, pending_name(time, action, s)), b"", False) for s in states])
+    def begun_files(self, time: str, action: Action, content: bytes = b"") -> list[NewFile]:
+        """The two files that say that an action has begun, to be staged with what it writes; `content` is its plan."""
+        contents = {State.REQUESTED: content, State.INFLIGHT: b""}
+        named = [(pending_name(time, action, state), data) for state, data in contents.items()]
+        return [NewFile(join(self._folder, name), _sealed(data, name), False) for name, data in named]
 
-    def publish_begun(self, time: str, begun: Staged) -> None:
-        """Announce an action, and say that the work has begun. Raises InstantExists."""
+    def publish_begun(self, time: str, staged: Staged, paths: Collection[str] | None = None) -> None:
+        """Announce an action, say that the work has begun, and publish what it has made.
+
+        Args:
+            time: Its instant.
+            staged: Its `begun_files`, before what it has made.
+            paths: Only these; None for all.
+
+        Raises:
+            InstantExists: Another one has the instant.
+        """
         try:
-            begun.publish()
+            staged.publish(paths)
         except AlreadyExists:
             raise InstantExists(time) from None
 

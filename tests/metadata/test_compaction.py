@@ -73,7 +73,7 @@ def test_a_compaction_that_went_on_meanwhile_is_not_run_again(tmp_path: Path) ->
 
 def _prepared(table: ModelledTable) -> compaction.PreparedCompaction:
     session = table.session()
-    return compaction.prepare(_metadata(session), _writer(session), session.times)
+    return compaction.prepare(session.storage, _metadata(session), _writer(session), session.times)
 
 
 def _writer(session: WriteSession) -> MetadataWriter:

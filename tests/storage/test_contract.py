@@ -70,6 +70,12 @@ def test_staged_files_are_seen_once_they_are_published(store: Storage) -> None:
     assert [store.read(path) for path in ("a/new", "a/old", "b/c/far")] == [b"", b"second", b"third"]
 
 
+def test_of_staged_files_some_are_published(store: Storage) -> None:
+    staged = store.stage([NewFile("a/1", b"1"), NewFile("a/2", b"2"), NewFile("a/3", b"3", False), NewFile("b/4", b"4")])
+    staged.publish({"a/2", "a/3"})
+    assert [(entry.path, entry.size) for entry in [*store.list("a"), *store.list("b")]] == [("a/2", 1), ("a/3", 1)]
+
+
 def test_staged_files_that_are_let_go_leave_nothing(store: Storage) -> None:
     store.put("a/old", b"first")
     staged = store.stage([NewFile("a/new", b"1" * 10_000), NewFile("a/old", b"second")])

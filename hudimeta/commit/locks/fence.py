@@ -14,7 +14,7 @@ timeline lacks it although it is there, the folder is listed again, and in the e
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any
@@ -239,11 +239,12 @@ class _FencedStaged:
     def __init__(self, inner: Staged, files: Sequence[NewFile], lock: FencedLock, at_table: bool) -> None:
         self._inner, self._files, self._lock, self._at_table = inner, files, lock, at_table
 
-    def publish(self) -> None:
+    def publish(self, paths: Collection[str] | None = None) -> None:
         self._lock.pass_on()
-        self._inner.publish()
+        self._inner.publish(paths)
         for file in self._files if self._at_table else ():
-            self._lock.note(file.path)
+            if paths is None or file.path in paths:
+                self._lock.note(file.path)
 
     def close(self) -> None:
         self._inner.close()
