@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 from collections.abc import Iterator
@@ -130,12 +131,18 @@ class RandomTurns(GivenRows):
         )
 
     def _do(self, step: str, ours: bool) -> None:
-        if INLINE not in self.kind.shared or step not in LOOKING or not self.said[1:]:
+        with self._looking() if step in LOOKING else contextlib.nullcontext():
             self._act(step, ours)
+
+    @contextlib.contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Something that looks for partitions that have outlived their time, where that is asked for."""
+        if INLINE not in self.kind.shared or not self.said[1:]:
+            yield
             return
         self.folders |= places_of(self.path, self.kind)
         after = AfterWrite.of(self.path, self.kind.shared[POLICY])
-        self._act(step, ours)
+        yield
         taken = after.checked()
         self.said[-1] += f", which took out {sorted(taken)}" if taken else ""
         self.model.drop(lambda row: self.folders.get(self.kind.place_of(row)) in taken)
@@ -279,7 +286,9 @@ class RandomTurns(GivenRows):
         if not change.ours:
             side = self.theirs
         self.said[-1] += f" {change.statement}" + (", by Apache Hudi" if not change.ours else "")
-        side.alter(change, index)
+        # Apache Hudi's ALTER has the options of its session, which say nothing of this.
+        with self._looking() if side is self.ours else contextlib.nullcontext():
+            side.alter(change, index)
         self.model.rows = {place: change.row(row) for place, row in self.model.rows.items()}
         self._become_of(change.schema)
 
