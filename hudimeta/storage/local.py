@@ -16,9 +16,9 @@ import stat as stat_module
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hudimeta.errors import AlreadyExists, NotFound, StorageError
-from hudimeta.storage.inside import LocalFolders, check_kind, inside, linked, named_in
-from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, sync_folder
+from hudimeta.errors import NotFound
+from hudimeta.storage.inside import LocalFolders, check_kind, inside, named_in
+from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, sync_folder, translated
 from hudimeta.storage.local_staged import LocalStaged
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream
@@ -26,7 +26,6 @@ from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["LocalStorage"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_STAGED = 64
 """Each staged file is a descriptor."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -83,12 +82,12 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """See `Storage.read`."""
-        with _translated(path), open(self._open(path), "rb", buffering=0) as file:
+        with translated(path), open(self._open(path), "rb", buffering=0) as file:
             return file.read()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Storage.read_range`."""
-        with _translated(path):
+        with translated(path):
             fd = self._open(path)
             try:
                 if offset < 0:
@@ -104,7 +103,7 @@ class LocalStorage:
     def put(self, path: str, data: bytes) -> None:
         """See `Storage.put`."""
         target = self.place_of(path)
-        with _translated(path):
+        with translated(path):
             # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
             while os.path.lexists(target) or not is_created(target, data):
                 if replace(target, data):
@@ -114,7 +113,7 @@ class LocalStorage:
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`."""
         target = self.place_of(path)
-        with _translated(path):
+        with translated(path):
             create(target, data)
             sync_folder(target)
 
@@ -122,13 +121,12 @@ class LocalStorage:
         """See `Storage.stage`."""
         if len(files) > _MOST_STAGED:
             return HeldFiles(self, files)
-        with _translated(files[0].path if files else ""):
-            return LocalStaged(self, files)
+        return LocalStaged(self, files)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`: the comparison and the replacement happen under a lock on the file's folder."""
         folder = os.path.dirname(self.place_of(path))
-        with _translated(path):
+        with translated(path):
             fd = os.open(folder, os.O_RDONLY)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
@@ -143,7 +141,7 @@ class LocalStorage:
     def guard(self, path: str) -> Iterator[bool]:
         """See `Storage.guard`: an advisory lock on the file, which ends with the process."""
         target = self.place_of(path)
-        with _translated(path):
+        with translated(path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
@@ -160,7 +158,7 @@ class LocalStorage:
         """See `Storage.delete`."""
         target = self.place_of(path)
         try:
-            with _translated(path):
+            with translated(path):
                 os.unlink(target)
                 drop_checksum(target)
         except NotFound:
@@ -172,7 +170,7 @@ class LocalStorage:
         # Others may add files meanwhile, or remove the same ones: either ends a removal before its time.
         target = self.place_of(path)
         self._folders.check(path, anew=True)
-        with _translated(path):
+        with translated(path):
             left = AGAIN
             while os.path.lexists(target):
                 left -= 1
@@ -190,7 +188,7 @@ class LocalStorage:
         where = self._at(path)
         self._folders.check(path)
         try:
-            with _translated(path), os.scandir(where) as entries:
+            with translated(path), os.scandir(where) as entries:
                 for entry in entries:
                     try:
                         seen = entry.stat(follow_symlinks=False)
@@ -205,7 +203,7 @@ class LocalStorage:
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""
         try:
-            with _translated(path):
+            with translated(path):
                 return _info(path, os.lstat(self._at(path)) if path else os.stat(self._root))
         except NotFound:
             return None
@@ -215,7 +213,7 @@ class LocalStorage:
         import pyarrow as pa
 
         target = self._at(path)
-        with _translated(path):
+        with translated(path):
             found = os.lstat(target)
             check_kind(path, found.st_mode)
             return pa.memory_map(target) if found.st_size else pa.OSFile(target)
@@ -223,7 +221,7 @@ class LocalStorage:
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
         target = self.place_of(path)
-        with _translated(path):
+        with translated(path):
             return _LocalOutput(path, target, open_new(target), self._durable)
 
     def sub(self, path: str) -> LocalStorage:
@@ -245,17 +243,17 @@ class _LocalOutput(FileOutput):
         return True
 
     def write(self, data: Any, /) -> int:
-        with _translated(self._path):
+        with translated(self._path):
             return super().write(data)
 
     def flush(self) -> None:
-        with _translated(self._path):
+        with translated(self._path):
             super().flush()
 
     def close(self) -> None:
         if self._file.closed:
             return
-        with _translated(self._path):
+        with translated(self._path):
             try:
                 self._file.flush()
                 if self._durable:
@@ -269,7 +267,7 @@ class _LocalOutput(FileOutput):
         # What is still to be written may be just what cannot be; the file is closed all the same.
         with contextlib.suppress(OSError):
             self._file.close()
-        with contextlib.suppress(NotFound), _translated(self._path):
+        with contextlib.suppress(NotFound), translated(self._path):
             os.unlink(self._target)
 
 
@@ -283,21 +281,3 @@ def _info(path: str, found: os.stat_result) -> FileInfo:
         return _new(FileInfo, (path, found.st_size, changed_ms, False))
     check_kind(path, found.st_mode)
     return FileInfo(path, 0, changed_ms, True)
-
-
-@contextlib.contextmanager
-def _translated(path: str) -> Iterator[None]:
-    """Turn the operating system's errors into ours, which name the path as the table knows it."""
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound(path) from error
-    except FileExistsError as error:
-        raise AlreadyExists(path) from error
-    except PermissionError as error:
-        raise StorageError(path, "permission denied", "Check the owner and the mode of the file and its folder.") from error
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise linked(path) from error
-        hint = "Free some space, then write again: what this write left is taken back then." if error.errno in _FULL else ""
-        raise StorageError(path, error.strerror or str(error), hint) from error

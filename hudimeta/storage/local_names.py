@@ -14,8 +14,11 @@ import errno
 import fcntl
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from hudimeta.errors import AlreadyExists, NotFound, StorageError
+from hudimeta.storage.inside import linked
 
 __all__ = [
     "AGAIN",
@@ -28,11 +31,13 @@ __all__ = [
     "open_new",
     "replace",
     "sync_folder",
+    "translated",
 ]
 
 TEMPORARY_SUFFIX = ".tmp"
 AGAIN = 100
 """How often a folder is removed anew that others make meanwhile, and made anew that others remove."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _NAMELESS = getattr(os, "O_TMPFILE", 0)
 
 
@@ -183,3 +188,21 @@ def sync_folder(target: str) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn the operating system's errors into ours, which name the path as the table knows it."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(path) from error
+    except FileExistsError as error:
+        raise AlreadyExists(path) from error
+    except PermissionError as error:
+        raise StorageError(path, "permission denied", "Check the owner and the mode of the file and its folder.") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise linked(path) from error
+        hint = "Free some space, then write again: what this write left is taken back then." if error.errno in _FULL else ""
+        raise StorageError(path, error.strerror or str(error), hint) from error

@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from hudimeta.errors import AlreadyExists
-from hudimeta.storage.local_names import drop_checksum, give_name, open_nameless, sync_folder
+from hudimeta.storage.local_names import drop_checksum, give_name, open_nameless, sync_folder, translated
 from hudimeta.storage.staged import NewFile, wanted
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ class LocalStaged:
         self._open: dict[str, int] = {}
         try:
             for file in files:
-                nameless = open_nameless(storage.place_of(file.path), file.data)
+                with translated(file.path):
+                    nameless = open_nameless(storage.place_of(file.path), file.data)
                 if nameless is not None:
                     self._open[file.path] = nameless
         except BaseException:
@@ -42,38 +42,39 @@ class LocalStaged:
 
     def publish(self, paths: Collection[str] | None = None) -> None:
         """See `Staged.publish`."""
-        named: dict[str, str] = {}
+        named: dict[str, NewFile] = {}
         try:
             for file in chain(*wanted(self._files, paths)):
-                target = self._storage.place_of(file.path)
-                if self._is_named(file, target):
-                    named[os.path.dirname(target)] = target
+                if self._is_named(file):
+                    named[os.path.dirname(file.path)] = file
+                elif file.replaces:
+                    self._storage.put(file.path, file.data)
+                else:
+                    self._storage.put_if_absent(file.path, file.data)
         finally:
             # When all have their names: most file systems write those of all folders with the first.
-            for target in named.values():
-                sync_folder(target)
+            for file in named.values():
+                with translated(file.path):
+                    sync_folder(self._storage.place_of(file.path))
             self.close()
 
-    def _is_named(self, file: NewFile, target: str) -> bool:
-        """Name one file; False when it was put, and is durable."""
-        fd = self._open.get(file.path)
-        if fd is not None:
-            if file.replaces:
-                drop_checksum(target)
+    def _is_named(self, file: NewFile) -> bool:
+        """Name a file; False where it is to be put: its name is taken, or its folder was removed meanwhile."""
+        fd, target = self._open.get(file.path), self._storage.place_of(file.path)
+        if fd is None:
+            return False
+        with translated(file.path):
             try:
+                if file.replaces:
+                    drop_checksum(target)
                 give_name(fd, target)
-                return True
-            except FileExistsError as error:
+            except FileExistsError:
                 if not file.replaces:
-                    raise AlreadyExists(file.path) from error
-            except OSError:
-                # Its folder was removed meanwhile: what is put has it made anew, or says what is wrong.
-                pass
-        if file.replaces:
-            self._storage.put(file.path, file.data)
-        else:
-            self._storage.put_if_absent(file.path, file.data)
-        return False
+                    raise
+                return False
+            except FileNotFoundError:
+                return False
+        return True
 
     def close(self) -> None:
         """See `Staged.close`."""

@@ -161,3 +161,16 @@ def test_staged_files_keep_no_descriptor(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         storage.stage([NewFile("a/4", b"x"), NewFile("../outside", b"x")])
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_disk_that_fails_under_staged_files_is_a_typed_error(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put("a/0", b"")
+    full = patch.object(os, "fsync", side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    with full, pytest.raises(StorageError, match="No space left on device"):
+        storage.stage([NewFile("a/1", b"x")])
+    staged = storage.stage([NewFile("a/1", b"x")])
+    with full, pytest.raises(StorageError, match="No space left on device"):
+        staged.publish()
+    storage.stage([NewFile("a/1", b"y")]).publish()
+    assert storage.read("a/1") == b"y"
