@@ -27,7 +27,7 @@ from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action, Instant
+from hudimeta.types import Instant
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -329,14 +329,18 @@ class MetadataTable:
 
 
 def _check_in_step(data: Timeline, metadata: Timeline) -> None:
-    """Refuse a metadata table that lacks a completed write, so that its files are missing; none that is archived counts.
+    """Refuse a metadata table that lacks a completed write, so that its files are missing.
 
-    An index that was planned before the metadata table was laid out anew bears an instant from before that.
+    What it was laid out with is none, nor is a write whose delta commit is archived. Of the delta commits that are active
+    the first to be completed came after the former, the first to be requested after the latter. Neither alone would do:
+    what was planned before the layout and run after it bears an instant from before.
     """
     known = {i.time for i in metadata.completed}
-    indexed = {i.time for i in data.completed if i.action is Action.INDEXING}
-    times = [i.time for i in metadata.writes if i.time > _CREATION and i.time not in indexed]
-    missing = [i.time for i in data.writes if times and i.time > min(times) and i.time not in known]
+    deltas = [i for i in metadata.writes if i.time > _CREATION]
+    if not deltas:
+        return
+    requested, completed = min(i.time for i in deltas), min(i.completed_at for i in deltas)
+    missing = [i.time for i in data.writes if i.time > requested and i.completed_at > completed and i.time not in known]
     if missing:
         raise MetadataOutOfSync(files.PARTITION, f"the files of instant {missing[0]}")
 

@@ -97,6 +97,24 @@ def test_a_metadata_table_that_merged_what_goes_is_built_anew(tmp_path: Path, ty
     is_sound(table)
 
 
+def test_a_plan_that_outlives_the_metadata_table_is_run_in_the_new_one(tmp_path: Path) -> None:
+    """Its delta commit bears an instant from before writes that the new metadata table was laid out with."""
+    plain = {**SIMPLE_OPTIONS, "hoodie.table.services.enabled": "false", "hoodie.metadata.compact.max.delta.commits": "1"}
+    table = ModelledTable(str(tmp_path / "t"), {**plain, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    face = Table(table.path, table.options.given)
+    table.write(Operation.INSERT, simple_rows([0, 1], 1))
+    table.write(Operation.UPSERT, simple_rows([0, 1], 2))
+    planned = face.schedule_compaction()
+    point = table.write(Operation.UPSERT, simple_rows([0, 1], 3)).instant
+    for ts in (4, 5):
+        table.write(Operation.UPSERT, simple_rows([0], ts))
+    assert face.restore(point).plan.metadata.startswith("built anew")
+    table.model.restore(point)
+    assert face.compact()[0].instant == planned
+    table.write(Operation.UPSERT, simple_rows([1, 2], 6))
+    is_sound(table)
+
+
 def test_an_index_made_since_is_built_anew(tmp_path: Path) -> None:
     table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
     face = Table(table.path, table.options.given)
