@@ -2,8 +2,9 @@
 
 A cleaner that keeps a number of commits, or of hours, says from which instant on all can be read: `earliestCommitToRetain`. One
 that keeps a number of file versions does not, because every file group has its own limit. There what it removed tells: a moment
-cannot be read when its newest slice of a file group is among the files that are gone. Cleans are archived as well, so that of
-moments before the active timeline perhaps the history alone knows.
+cannot be read when its newest slice of a file group is among the files that are gone. So it does of a moment that leaves out
+writes of an earlier request, because they were completed later: no cleaner goes by completion. Cleans are archived as well, so
+that of moments before the active timeline perhaps the history alone knows.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def refuse_cleaned(snapshot: Snapshot, latest: Snapshot) -> None:
             f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",
             f"The earliest instant that can be read is {kept}.",
         )
-    lost = None if kept else _lost_file_group(snapshot, latest, archived)
+    lost = None if kept and not snapshot.unseen else _lost_file_group(snapshot, latest, archived)
     if lost is not None:
         raise TableError(
             f"the table cannot be read as of {moment}: cleaning removed the files that file group {lost[1]} of partition "
@@ -61,10 +62,10 @@ def refuse_cleaned(snapshot: Snapshot, latest: Snapshot) -> None:
 
 def _lost_file_group(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None) -> tuple[str, str] | None:
     """Partition path and id of a file group whose rows as of the moment are gone; None when nothing removed is missed."""
-    removed = _removed(snapshot, archived)
-    shown = _slices(snapshot) if removed else {}
-    missed = {group for group, instant in removed.items() if shown.get(group, "") < instant} - _replaced(snapshot)
-    if missed and archived is not None:
+    missed = _missed(snapshot, archived, snapshot.unseen)
+    if missed and snapshot.timeline.rolled_back:  # files that a restore took back afterwards are not missed
+        missed = _missed(snapshot, archived, snapshot.unseen | snapshot.timeline.rolled_back)
+    if missed and (archived is not None or snapshot.unseen):
         if snapshot.timeline.layout == LAYOUT_V1:
             # What no replacecommit of the active timeline took out, and is not there today, was taken out by an archived one.
             missed &= _slices(latest).keys() | _replaced(latest)
@@ -73,13 +74,21 @@ def _lost_file_group(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRec
     return min(missed, default=None)
 
 
+def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Groups:
+    """File groups whose newest slice as of the moment was removed, without those that were replaced by then."""
+    removed = _removed(snapshot, archived, unseen)
+    shown = _slices(snapshot) if removed else {}
+    return {group for group, instant in removed.items() if shown.get(group, "") < instant} - _replaced(snapshot)
+
+
 def _active_cleans(snapshot: Snapshot) -> list[Instant]:
     return [instant for instant in snapshot.timeline.completed if instant.action is Action.CLEAN]
 
 
 def _slices(snapshot: Snapshot) -> dict[tuple[str, str], str]:
-    """The instant of each file group's slice."""
+    """The instant of each file group's slice with a base file. One without is the newest only where nothing was removed."""
     slices = snapshot.slices()
+    slices = slices.filter(slices["base_file"].is_valid())
     columns = (slices.column(name).to_pylist() for name in ("partition_path", "file_id", "base_instant"))
     return {(partition, file_id): instant for partition, file_id, instant in zip(*columns, strict=True)}
 
@@ -100,7 +109,7 @@ def _groups(replaced: pa.Table) -> Groups:
     return set(zip(replaced["partition_path"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
 
 
-def _removed(snapshot: Snapshot, archived: ArchivedRecords | None) -> dict[tuple[str, str], str]:
+def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> dict[tuple[str, str], str]:
     """The newest removed slice of each file group, of those that the moment may show: its instant."""
     moment = snapshot.as_of or ""
     bases: dict[tuple[str, str], str] = {}
@@ -108,7 +117,7 @@ def _removed(snapshot: Snapshot, archived: ArchivedRecords | None) -> dict[tuple
     for clean in _clean_records(snapshot, archived):
         for partition, cleaned in (clean.get("partitionMetadata") or {}).items():
             for path in cleaned["successDeleteFiles"] or ():
-                _note(bases, logs, partition, path.rpartition("/")[2], moment)
+                _note(bases, logs, partition, path.rpartition("/")[2], moment, unseen)
     # Logs bear later instants than their slice, so they speak only of file groups of which no base file was removed.
     return dict.fromkeys(logs, "0") | bases
 
@@ -121,9 +130,16 @@ def _clean_records(snapshot: Snapshot, archived: ArchivedRecords | None) -> Iter
     yield from map(snapshot.timeline.metadata, active)
 
 
-def _note(bases: dict[tuple[str, str], str], logs: dict[tuple[str, str], str], partition: str, name: str, moment: str) -> None:
+def _note(
+    bases: dict[tuple[str, str], str],
+    logs: dict[tuple[str, str], str],
+    partition: str,
+    name: str,
+    moment: str,
+    unseen: frozenset[str],
+) -> None:
     base, log = parse_base_file(name), parse_log_file(name)
     file, found = (base, bases) if base is not None else (log, logs)
-    if file is not None and file.instant <= moment:
+    if file is not None and file.instant <= moment and file.instant not in unseen:
         group = partition, file.file_id
         found[group] = max(found.get(group, ""), file.instant)

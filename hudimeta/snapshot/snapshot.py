@@ -184,7 +184,8 @@ class Snapshot:
         return (self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
 
     def _refuse_cleaned(self) -> None:
-        if self.is_latest or self.as_of in self.timeline.savepoints:  # cleaning spares what a savepoint shows
+        is_spared = self.is_latest or self.as_of in self.timeline.savepoints  # cleaning spares what a savepoint shows
+        if is_spared and not self.unseen:
             return
         from hudimeta.snapshot.cleaned import refuse_cleaned
 

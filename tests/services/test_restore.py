@@ -115,6 +115,33 @@ def test_a_plan_that_outlives_the_metadata_table_is_run_in_the_new_one(tmp_path:
     is_sound(table)
 
 
+@pytest.mark.parametrize("type", TYPES)
+def test_files_that_a_service_replaced_which_was_planned_before_and_run_after_are_missed(tmp_path: Path, type: str) -> None:
+    """Cleaning goes by request, and a restore takes the service back, with the only files that have its rows by then."""
+    more = {"hoodie.datasource.write.table.type": type, "hoodie.table.services.enabled": "false"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **more})
+    face = Table(table.path, table.options.given)
+    table.write(Operation.INSERT, simple_rows([0, 2], 1))
+    if type == "MERGE_ON_READ":
+        table.write(Operation.UPSERT, simple_rows([0], 2))
+        face.schedule_compaction()
+        point = table.write(Operation.UPSERT, simple_rows([0], 3)).instant
+        face.compact()
+    else:
+        planned = face.services.clustering.schedule()
+        point = table.write(Operation.INSERT, simple_rows([1, 3], 3)).instant
+        face.services.clustering.execute(planned)
+    table.write(Operation.INSERT, simple_rows([5], 4))
+    assert face.restore(point, dry_run=True).plan.instants
+    since = [i.time for i in face.timeline.writes if i.time >= point]
+    assert Table(table.path, {"hoodie.clean.commits.retained": str(len(since))}).clean().deleted
+    table.model.check(table.read(point), point)
+    for go_back in (face.restore, face.savepoint):
+        with pytest.raises(UndoError, match="cleaning removed the files that file group"):
+            go_back(point)
+    table.model.check(table.read())
+
+
 def test_an_index_made_since_is_built_anew(tmp_path: Path) -> None:
     table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
     face = Table(table.path, table.options.given)
