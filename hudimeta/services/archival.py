@@ -121,6 +121,10 @@ def _limits(session: WriteSession, snapshot: Snapshot) -> Iterator[_Limit]:
     if timeline.savepoints and not session.options.get(keys.ARCHIVE_BEYOND_SAVEPOINT):
         first = min(timeline.savepoints)
         yield _Limit(first, f"{first} is savepointed")
+        for write in (i for i in timeline.writes if i.time in timeline.savepoints):
+            # A restore takes back what was completed since, whenever that began.
+            since = (i.time for i in timeline.writes_between(write.completed_at))
+            yield _Limit(min([write.time, *since]), f"{write.time} is savepointed")
     if session.properties.has_metadata_table and snapshot.metadata is not None:
         compactions = [i.time for i in snapshot.metadata.timeline.writes if i.action is Action.COMMIT]
         yield _Limit(max(compactions, default=""), "the metadata table's last compaction stands there")
@@ -177,7 +181,7 @@ def archive_overtaken(session: WriteSession, timeline: Timeline, time: str) -> A
         UndoError: Archived, it would show file groups again that it replaced.
     """
     writes = tuple(i for i in timeline.completed if i.time == time and i.action.writes_data)
-    if not writes or time >= (timeline.first_active_write or "") or not timeline.writes_archived_after(time):
+    if not writes or time >= (timeline.first_active_write or "") or not timeline.archived_writes(after=time):
         return None
     replaced = timeline.replaced_file_groups()
     if len(replaced) and _still_there(session.snapshot_now(), replaced.filter(pc.equal(replaced["instant"], time))):

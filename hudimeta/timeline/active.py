@@ -247,8 +247,8 @@ class Timeline:
     def _archived_completion(self) -> Mapping[str, str]:
         return {i.time: i.completed_at for i in self.history.instants() if i.action.writes_data}
 
-    def writes_archived_after(self, time: str) -> list[str]:
-        """Requested times of the writes after a time that only the history has, oldest first.
+    def archived_writes(self, after: str = "") -> tuple[Instant, ...]:
+        """The writes that only the history has, oldest first, and that were requested after a time.
 
         Not those that an archival which died has left active, and not those that a restore took back before the next one.
         """
@@ -256,11 +256,13 @@ class Timeline:
         import pyarrow.compute as pc
 
         writes = pa.array([action.value for action in Action if action.writes_data])
-        rows = self.history.times(time)
-        later = rows.filter(pc.and_(pc.greater(rows["instant_time"], time), pc.is_in(rows["action"], value_set=writes)))
+        rows = self.history.times(after)
+        later = rows.filter(pc.and_(pc.greater(rows["instant_time"], after), pc.is_in(rows["action"], value_set=writes)))
         active = pa.array(list(self.completion_times), pa.string())
-        gone = later.filter(pc.invert(pc.is_in(later["instant_time"], value_set=active)))["instant_time"].to_pylist()
-        return [found for found in gone if found not in self.rolled_back] if gone else []
+        gone = later.filter(pc.invert(pc.is_in(later["instant_time"], value_set=active)))
+        columns = (gone[name].to_pylist() for name in ("instant_time", "action", "completion_time"))
+        found = (Instant(time, Action(action), State.COMPLETED, done) for time, action, done in zip(*columns, strict=True))
+        return tuple(i for i in found if i.time not in self.rolled_back) if len(gone) else ()
 
     # What the files say
 

@@ -11,11 +11,12 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
-from hudimeta.errors import StorageError, ValidationFailed
+from hudimeta.errors import StorageError, UndoError, ValidationFailed
 from hudimeta.services import archival
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, the_history_names_its_files
+from hudimeta.timeline.archiving import move_to_history
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 from hudimeta.write.table_files import TableFiles
@@ -228,6 +229,32 @@ def test_a_conflict_with_a_write_that_outlasted_many_others_is_noticed(tmp_path:
         assert write_rows(other, Operation.UPSERT, second).attempts == 2
     table.model.write(Operation.UPSERT, second)
     table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_what_a_restore_to_a_savepoint_takes_back_stays_active(tmp_path: Path) -> None:
+    """Also a compaction that was planned before the savepointed write, and run after it."""
+    more = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline.max.delta.commits": "1"}
+    short = {"hoodie.keep.max.commits": "2", "hoodie.keep.min.commits": "1"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **SHORT, **short, **more})
+    face = Table(table.path, table.options.given)
+    for ts in (1, 2):
+        table.write(Operation.UPSERT, simple_rows([0], ts))
+    planned = face.schedule_compaction()
+    pinned = table.write(Operation.UPSERT, simple_rows([0], 3)).instant
+    face.compact()
+    face.savepoint(pinned)
+    for ts in (4, 5):
+        table.write(Operation.UPSERT, simple_rows([0], ts))
+    face.compact()
+    table.write(Operation.UPSERT, simple_rows([0], 7))
+    assert str(face.archive().plan.stopped_by) == f"{pinned} is savepointed"
+    timeline = face.timeline
+    assert planned == timeline.writes[0].time
+    assert planned in {one.time for one in face.restore(pinned, dry_run=True).plan.instants}
+    move_to_history(table.storage, timeline, timeline.writes[:1])  # as others may do
+    with pytest.raises(UndoError, match=f"{planned} and other later writes are archived"):
+        face.restore(pinned)
     check_all(table.storage)
 
 
