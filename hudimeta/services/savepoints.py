@@ -177,11 +177,12 @@ def refuse_cleaned(snapshot: Snapshot, write: Instant, what: str) -> None:
     if write.time < kept:
         why = f"it lies beyond the lookup window of cleaning, which begins at {kept}"
         raise UndoError(what, write.time, why, f"Take {kept} or a later write.")
-    if pending and moment_of(snapshot, write).unseen:
+    completed = moment_of(snapshot, write)
+    if pending and completed.unseen:
         raise UndoError(what, write.time, f"the clean at {pending[0].time} is under way", "Wait for its end, or run t.clean().")
     try:
         snapshot.at(write.time)
-        moment_of(snapshot, write, check=True)
+        completed.refuse_incomplete()
     except TableError as error:
         raise UndoError(what, write.time, error.message, "Take a later write; t.history() lists them.") from error
 
@@ -205,22 +206,13 @@ def refuse_logs(snapshot: Snapshot, write: Instant, what: str) -> None:
         raise UndoError(what, write.time, why, "Make it merge-on-read first: t.change_type('MERGE_ON_READ').")
 
 
-def moment_of(snapshot: Snapshot, write: Instant, *, check: bool = False) -> Snapshot:
-    """The table as it was when a write had just been completed, with what had begun later and was completed before.
-
-    Args:
-        snapshot: The table as it is.
-        write: On its timeline.
-        check: Refuse a moment whose files are cleaned.
-
-    Raises:
-        TableError: The cleaner has removed files that the moment needs.
-    """
+def moment_of(snapshot: Snapshot, write: Instant) -> Snapshot:
+    """The table as it was when a write had just been completed, with what had begun later and was completed before."""
     done = [i for i in snapshot.timeline.writes if i.completion_order <= write.completion_order]
     last = max(i.time for i in done)
     known = {i.time for i in done}
     late = [i.time for i in snapshot.timeline.writes if i.time <= last and i.time not in known]
-    return snapshot.at(last, check=check, unseen=late)
+    return snapshot.at(last, check=False, unseen=late)
 
 
 def _files_shown(snapshot: Snapshot, write: Instant) -> dict[str, tuple[str, ...]]:

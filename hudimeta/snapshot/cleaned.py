@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["refuse_cleaned"]
+__all__ = ["refuse_cleaned", "refuse_lost"]
 
 Groups = set[tuple[str, str]]
 
@@ -51,11 +51,26 @@ def refuse_cleaned(snapshot: Snapshot, latest: Snapshot) -> None:
             f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",
             f"The earliest instant that can be read is {kept}.",
         )
-    lost = None if kept and not snapshot.unseen else _lost_file_group(snapshot, latest, archived)
+    if not kept:
+        refuse_lost(snapshot, latest, archived)
+
+
+def refuse_lost(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None = None) -> None:
+    """Make sure that no file group of a moment is among what cleans removed, whatever they said that they keep.
+
+    Args:
+        snapshot: As of a moment. All active cleans are read.
+        latest: The same table without a moment.
+        archived: Cleans that are archived, where they count.
+
+    Raises:
+        TableError: The cleaner has removed files that the moment needs.
+    """
+    lost = _lost_file_group(snapshot, latest, archived)
     if lost is not None:
         raise TableError(
-            f"the table cannot be read as of {moment}: cleaning removed the files that file group {lost[1]} of partition "
-            f"{lost[0]!r} had then",
+            f"the table cannot be read as of {snapshot.as_of}: cleaning removed the files that file group {lost[1]} of "
+            f"partition {lost[0]!r} had then",
             "Read a later instant; a cleaner that keeps commits instead of file versions keeps whole moments.",
         )
 
@@ -68,7 +83,7 @@ def _lost_file_group(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRec
     if missed and (archived is not None or snapshot.unseen):
         if snapshot.timeline.layout == LAYOUT_V1:
             # What no replacecommit of the active timeline took out, and is not there today, was taken out by an archived one.
-            missed &= _slices(latest).keys() | _replaced(latest)
+            missed &= _groups(latest.slices()) | _replaced(latest)
         else:
             missed -= _replaced_before_the_timeline(snapshot)
     return min(missed, default=None)
@@ -77,7 +92,7 @@ def _lost_file_group(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRec
 def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Groups:
     """File groups whose newest slice as of the moment was removed, without those that were replaced by then."""
     removed = _removed(snapshot, archived, unseen)
-    shown = _slices(snapshot) if removed else {}
+    shown = _base_instants(snapshot) if removed else {}
     return {group for group, instant in removed.items() if shown.get(group, "") < instant} - _replaced(snapshot)
 
 
@@ -85,11 +100,11 @@ def _active_cleans(snapshot: Snapshot) -> list[Instant]:
     return [instant for instant in snapshot.timeline.completed if instant.action is Action.CLEAN]
 
 
-def _slices(snapshot: Snapshot) -> dict[tuple[str, str], str]:
-    """The instant of each file group's slice with a base file. One without is the newest only where nothing was removed."""
+def _base_instants(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """The instant of each file group's slice that has a base file. Log files alone do not make up for what was removed."""
     slices = snapshot.slices()
-    slices = slices.filter(slices["base_file"].is_valid())
-    columns = (slices.column(name).to_pylist() for name in ("partition_path", "file_id", "base_instant"))
+    based = slices.filter(slices["base_file"].is_valid())
+    columns = (based.column(name).to_pylist() for name in ("partition_path", "file_id", "base_instant"))
     return {(partition, file_id): instant for partition, file_id, instant in zip(*columns, strict=True)}
 
 

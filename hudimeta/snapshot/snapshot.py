@@ -184,12 +184,22 @@ class Snapshot:
         return (self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
 
     def _refuse_cleaned(self) -> None:
-        is_spared = self.is_latest or self.as_of in self.timeline.savepoints  # cleaning spares what a savepoint shows
-        if is_spared and not self.unseen:
+        if self.is_latest or self.as_of in self.timeline.savepoints:  # cleaning spares what a savepoint shows
             return
         from hudimeta.snapshot.cleaned import refuse_cleaned
 
         refuse_cleaned(self, self.of_now)
+
+    def refuse_incomplete(self) -> None:
+        """Refuse a moment that leaves out writes of an earlier request, where cleaning, which did not, removed files of it.
+
+        Raises:
+            TableError: With the file group.
+        """
+        from hudimeta.snapshot.cleaned import refuse_lost
+
+        if self.unseen:
+            refuse_lost(self, self.of_now)
 
     # What is listed
 
