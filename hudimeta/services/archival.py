@@ -181,7 +181,7 @@ def archive_overtaken(session: WriteSession, timeline: Timeline, time: str) -> A
         UndoError: Archived, it would show file groups again that it replaced.
     """
     writes = tuple(i for i in timeline.completed if i.time == time and i.action.writes_data)
-    if not writes or time >= (timeline.first_active_write or "") or not timeline.archived_writes(after=time):
+    if not writes or time >= (timeline.first_active_write or "") or not timeline.archived_writes(time):
         return None
     replaced = timeline.replaced_file_groups()
     if len(replaced) and _still_there(session.snapshot_now(), replaced.filter(pc.equal(replaced["instant"], time))):

@@ -162,8 +162,7 @@ def _refuse_archived(session: WriteSession, timeline: Timeline, point: Instant) 
     if session.options.get(keys.ARCHIVE_BEYOND_SAVEPOINT):
         key = keys.ARCHIVE_BEYOND_SAVEPOINT.key
         raise UndoError(_WHAT, point.time, f"{key} is on, so later writes may be archived", f"Leave {key} out.")
-    known = timeline.archived_writes()
-    archived = [i.time for i in known if i.time > point.time or i.completion_order > point.completion_order]
+    archived = timeline.archived_writes(point.time, point.completed_at)
     if archived:
         why = f"{min(archived)} and other later writes are archived"
         raise UndoError(_WHAT, point.time, why, f"Read the table as of {point.time} and overwrite it with its rows.")

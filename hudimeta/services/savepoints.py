@@ -19,6 +19,7 @@ from hudimeta.errors import InstantExists, TableError, UndoError
 from hudimeta.metering import meter_of
 from hudimeta.reports import Report, Reports
 from hudimeta.services.archival import archive_overtaken
+from hudimeta.snapshot.cleaned import refuse_lost
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.timeline.clean_record import decode_plan
@@ -182,7 +183,8 @@ def refuse_cleaned(snapshot: Snapshot, write: Instant, what: str) -> None:
         raise UndoError(what, write.time, f"the clean at {pending[0].time} is under way", "Wait for its end, or run t.clean().")
     try:
         snapshot.at(write.time)
-        completed.refuse_incomplete()
+        if completed.unseen:  # cleaning, which goes by request, left none of these out
+            refuse_lost(completed, completed.of_now)
     except TableError as error:
         raise UndoError(what, write.time, error.message, "Take a later write; t.history() lists them.") from error
 

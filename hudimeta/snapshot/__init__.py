@@ -1,6 +1,7 @@
 """The table at one moment: its properties, timeline, schema, listing and visible slices."""
 
 __all__ = [
+    "cleaned",  # what cleaning has taken from a moment
     "column_history",  # how columns were called before
     "file_slice",  # one file slice as a value
     "listing_check",  # the metadata table's listing against storage

@@ -190,17 +190,6 @@ class Snapshot:
 
         refuse_cleaned(self, self.of_now)
 
-    def refuse_incomplete(self) -> None:
-        """Refuse a moment that leaves out writes of an earlier request, where cleaning, which did not, removed files of it.
-
-        Raises:
-            TableError: With the file group.
-        """
-        from hudimeta.snapshot.cleaned import refuse_lost
-
-        if self.unseen:
-            refuse_lost(self, self.of_now)
-
     # What is listed
 
     @cached_property

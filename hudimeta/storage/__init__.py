@@ -6,10 +6,11 @@ from hudimeta.storage.local import LocalStorage
 from hudimeta.storage.local_names import TEMPORARY_SUFFIX
 from hudimeta.storage.locate import absolute_location, open_storage
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
-from hudimeta.storage.staged import HeldFiles, NewFile, Staged
+from hudimeta.storage.staged import BeforeNamed, HeldFiles, NewFile, Staged
 
 __all__ = [
     "TEMPORARY_SUFFIX",
+    "BeforeNamed",
     "CountingStorage",
     "FileInfo",
     "HeldFiles",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import enum
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from hudimeta.metering import NO_METER, Meter
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 from hudimeta.storage.retrying import RetryingStorage
-from hudimeta.storage.staged import NewFile, Staged, wanted
+from hudimeta.storage.staged import BeforeNamed, NewFile, Staged
 
 __all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "kept_by", "purpose_of"]
 
@@ -200,7 +199,7 @@ class CountingStorage:
 
     def stage(self, files: Sequence[NewFile]) -> Staged:
         """See `Storage.stage`; one PUT a file that gets its name."""
-        return _CountedStaged(self.inner.stage(files), files, self._add)
+        return _CountedStaged(self.inner.stage(files), lambda file: self._add(RequestKind.PUT, file.path, len(file.data)))
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`; one GET and one PUT."""
@@ -248,13 +247,16 @@ class CountingStorage:
 
 
 class _CountedStaged:
-    def __init__(self, inner: Staged, files: Sequence[NewFile], add: Callable[[RequestKind, str, int], None]) -> None:
-        self._inner, self._files, self._add = inner, files, add
+    def __init__(self, inner: Staged, count: BeforeNamed) -> None:
+        self._inner, self._count = inner, count
 
-    def publish(self, paths: Collection[str] | None = None) -> None:
-        for file in chain(*wanted(self._files, paths)):
-            self._add(RequestKind.PUT, file.path, len(file.data))
-        self._inner.publish(paths)
+    def publish(self, paths: Collection[str] | None = None, before: BeforeNamed | None = None) -> None:
+        def counted(file: NewFile) -> None:
+            if before is not None:
+                before(file)
+            self._count(file)
+
+        self._inner.publish(paths, counted)
 
     def close(self) -> None:
         self._inner.close()

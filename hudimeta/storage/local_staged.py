@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from hudimeta.storage.local_names import drop_checksum, give_name, open_nameless, sync_folder, translated
-from hudimeta.storage.staged import NewFile, wanted
+from hudimeta.storage.staged import BeforeNamed, NewFile, put_file, wanted
 
 if TYPE_CHECKING:
     from hudimeta.storage.local import LocalStorage
@@ -40,17 +40,17 @@ class LocalStaged:
             self.close()
             raise
 
-    def publish(self, paths: Collection[str] | None = None) -> None:
+    def publish(self, paths: Collection[str] | None = None, before: BeforeNamed | None = None) -> None:
         """See `Staged.publish`."""
         named: dict[str, NewFile] = {}
         try:
             for file in chain(*wanted(self._files, paths)):
+                if before is not None:
+                    before(file)
                 if self._is_named(file):
                     named[os.path.dirname(file.path)] = file
-                elif file.replaces:
-                    self._storage.put(file.path, file.data)
                 else:
-                    self._storage.put_if_absent(file.path, file.data)
+                    put_file(self._storage, file)
         finally:
             # When all have their names: most file systems write those of all folders with the first.
             for file in named.values():

@@ -6,7 +6,7 @@ then a matter of microseconds. Other stores take a file and its name at once: th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +15,7 @@ from hudimeta.storage.at_once import at_once
 if TYPE_CHECKING:
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["HeldFiles", "NewFile", "Staged", "wanted"]
+__all__ = ["BeforeNamed", "HeldFiles", "NewFile", "Staged", "put_file", "wanted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,10 @@ class NewFile:
     replaces: bool = True
 
 
+BeforeNamed = Callable[[NewFile], None]
+"""Called with a file right before it gets its name; what it raises keeps the name from it."""
+
+
 def wanted(files: Sequence[NewFile], paths: Collection[str] | None) -> tuple[list[NewFile], list[NewFile]]:
     """The files of `Staged.publish`: those that come first, and the others."""
     found = [file for file in files if paths is None or file.path in paths]
@@ -42,13 +46,15 @@ def wanted(files: Sequence[NewFile], paths: Collection[str] | None) -> tuple[lis
 class Staged(Protocol):
     """Some files on their way; see the module."""
 
-    def publish(self, paths: Collection[str] | None = None) -> None:
+    def publish(self, paths: Collection[str] | None = None, before: BeforeNamed | None = None) -> None:
         """Give them their names, each atomically and durably; only once.
 
         Files that replace none come first, in their order; others may come side by side.
 
         Args:
             paths: Only these, the others are let go; None for all.
+            before: Called with each file right before it gets its name. What it raises ends it there: that file and those after
+                it stay without names.
 
         Raises:
             AlreadyExists: One that replaces none is there; those before it have their names.
@@ -56,6 +62,14 @@ class Staged(Protocol):
 
     def close(self) -> None:
         """Let go what has no name; a second time does nothing."""
+
+
+def put_file(storage: Storage, file: NewFile) -> None:
+    """Put a file that is not staged."""
+    if file.replaces:
+        storage.put(file.path, file.data)
+    else:
+        storage.put_if_absent(file.path, file.data)
 
 
 class HeldFiles:
@@ -69,15 +83,18 @@ class HeldFiles:
     def __init__(self, storage: Storage, files: Sequence[NewFile]) -> None:
         self._storage, self._files = storage, files
 
-    def publish(self, paths: Collection[str] | None = None) -> None:
+    def publish(self, paths: Collection[str] | None = None, before: BeforeNamed | None = None) -> None:
         """See `Staged.publish`."""
+
+        def put(file: NewFile) -> None:
+            if before is not None:
+                before(file)
+            put_file(self._storage, file)
+
         first, others = wanted(self._files, paths)
         for file in first:
-            self._storage.put_if_absent(file.path, file.data)
-        at_once(self._put, others, self._storage)
-
-    def _put(self, file: NewFile) -> None:
-        self._storage.put(file.path, file.data)
+            put(file)
+        at_once(put, others, self._storage)
 
     def close(self) -> None:
         """See `Staged.close`."""

@@ -247,22 +247,28 @@ class Timeline:
     def _archived_completion(self) -> Mapping[str, str]:
         return {i.time: i.completed_at for i in self.history.instants() if i.action.writes_data}
 
-    def archived_writes(self, after: str = "") -> tuple[Instant, ...]:
-        """The writes that only the history has, oldest first, and that were requested after a time.
+    def archived_writes(self, after: str, completed_after: str | None = None) -> list[str]:
+        """Requested times of the writes that only the history has, oldest first.
 
         Not those that an archival which died has left active, and not those that a restore took back before the next one.
+
+        Args:
+            after: Those that were requested after this time.
+            completed_after: And those that were completed after this one, which takes the whole history to find; None for not.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         writes = pa.array([action.value for action in Action if action.writes_data])
-        rows = self.history.times(after)
-        later = rows.filter(pc.and_(pc.greater(rows["instant_time"], after), pc.is_in(rows["action"], value_set=writes)))
+        rows = self.history.times(after if completed_after is None else "")
+        is_later = pc.greater(rows["instant_time"], after)
+        if completed_after is not None:
+            done = pc.coalesce(rows["completion_time"], rows["instant_time"])
+            is_later = pc.or_(is_later, pc.greater(done, completed_after))
+        later = rows.filter(pc.and_(is_later, pc.is_in(rows["action"], value_set=writes)))
         active = pa.array(list(self.completion_times), pa.string())
-        gone = later.filter(pc.invert(pc.is_in(later["instant_time"], value_set=active)))
-        columns = (gone[name].to_pylist() for name in ("instant_time", "action", "completion_time"))
-        found = (Instant(time, Action(action), State.COMPLETED, done) for time, action, done in zip(*columns, strict=True))
-        return tuple(i for i in found if i.time not in self.rolled_back) if len(gone) else ()
+        gone = later.filter(pc.invert(pc.is_in(later["instant_time"], value_set=active)))["instant_time"].to_pylist()
+        return [time for time in gone if time not in self.rolled_back] if gone else []
 
     # What the files say
 

@@ -76,6 +76,27 @@ def test_of_staged_files_some_are_published(store: Storage) -> None:
     assert [(entry.path, entry.size) for entry in [*store.list("a"), *store.list("b")]] == [("a/2", 1), ("a/3", 1)]
 
 
+def test_what_stops_staged_files_is_asked_before_each_of_them(store: Storage) -> None:
+    asked: list[str] = []
+
+    def before(file: NewFile) -> None:
+        asked.append(file.path)
+        if file.path == "a/3":
+            raise PermissionError(file.path)
+
+    staged = store.stage([NewFile(f"a/{number}", b"x", number < 3) for number in range(5)])
+    with pytest.raises(PermissionError):
+        staged.publish(before=before)
+    staged.close()
+    assert asked == ["a/3"]
+    assert store.list("a") == []
+    staged = store.stage([NewFile(f"a/{number}", b"x", False) for number in range(5)])
+    with pytest.raises(PermissionError):
+        staged.publish(before=before)
+    staged.close()
+    assert [entry.path for entry in store.list("a")] == ["a/0", "a/1", "a/2"]
+
+
 def test_staged_files_that_are_let_go_leave_nothing(store: Storage) -> None:
     store.put("a/old", b"first")
     staged = store.stage([NewFile("a/new", b"1" * 10_000), NewFile("a/old", b"second")])

@@ -23,7 +23,7 @@ from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.engine import machine
 from hudimeta.errors import LockError, StaleList, StorageError
 from hudimeta.metering import NO_METER, Metric, meter_of
-from hudimeta.storage import FileInfo, NewFile, OutputStream, Staged, Storage
+from hudimeta.storage import BeforeNamed, FileInfo, NewFile, OutputStream, Staged, Storage
 from hudimeta.timeline import Clock
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import State
@@ -179,7 +179,7 @@ class FencedStorage:
             self._lock.note(path)
 
     def stage(self, files: Sequence[NewFile]) -> Staged:
-        """See `Storage.stage`; a file gets its name only while the lock is ours."""
+        """See `Storage.stage`; each file gets its name only while the lock is ours."""
         return _FencedStaged(self.inner.stage(files), files, self._lock, self._at_table)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
@@ -239,9 +239,13 @@ class _FencedStaged:
     def __init__(self, inner: Staged, files: Sequence[NewFile], lock: FencedLock, at_table: bool) -> None:
         self._inner, self._files, self._lock, self._at_table = inner, files, lock, at_table
 
-    def publish(self, paths: Collection[str] | None = None) -> None:
-        self._lock.pass_on()
-        self._inner.publish(paths)
+    def publish(self, paths: Collection[str] | None = None, before: BeforeNamed | None = None) -> None:
+        def fenced(file: NewFile) -> None:
+            self._lock.pass_on()
+            if before is not None:
+                before(file)
+
+        self._inner.publish(paths, fenced)
         for file in self._files if self._at_table else ():
             if paths is None or file.path in paths:
                 self._lock.note(file.path)
