@@ -16,7 +16,7 @@ from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.commit.publication import OpenWrite, Publication
-from hudimeta.storage import Storage
+from hudimeta.storage import Storage, in_one_go
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline
 
@@ -75,7 +75,7 @@ class Approach:
             Unsettled: Commits came that are to be looked at first.
             CommitConflict: The write does not fit on top of them.
         """
-        with contextlib.ExitStack() as made, contextlib.ExitStack() as place:
+        with in_one_go(self.storage), contextlib.ExitStack() as made, contextlib.ExitStack() as place:
             if _is_small(publication):
                 place.enter_context(self.lock.next_here())
                 others = again or _others(write, publication)

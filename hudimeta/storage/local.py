@@ -17,14 +17,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hudimeta.errors import NotFound
-from hudimeta.storage.inside import LocalFolders, check_kind, inside, named_in
-from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, sync_folder, translated
+from hudimeta.storage.inside import LocalFolders, check_kind, inside
+from hudimeta.storage.local_listing import LocalListing, info_of
+from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, translated
+from hudimeta.storage.local_order import LocalOrder
 from hudimeta.storage.local_staged import LocalStaged
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream
 from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
-__all__ = ["LocalStorage"]
+__all__ = ["LocalStorage", "in_one_go"]
 
 _MOST_STAGED = 64
 """Each staged file is a descriptor."""
@@ -38,10 +40,13 @@ class LocalStorage:
     Args:
         root: Absolute path of the folder; it need not exist yet.
         durable: Streams that are closed survive a power failure. False for files that can be made anew, and are checked.
+        whole: The storage of which this is a part; None for none.
     """
 
-    def __init__(self, root: str, durable: bool = True) -> None:
+    def __init__(self, root: str, durable: bool = True, whole: LocalStorage | None = None) -> None:
         self._root, self._durable = root.rstrip("/") or "/", durable
+        self.order: LocalOrder = whole.order if whole else LocalOrder()
+        self._listing: LocalListing = whole._listing if whole else LocalListing()
         self._folders = LocalFolders(self._root)
 
     def __reduce__(self) -> tuple[type[LocalStorage], tuple[str, bool]]:
@@ -108,14 +113,14 @@ class LocalStorage:
             while os.path.lexists(target) or not is_created(target, data):
                 if replace(target, data):
                     break
-            sync_folder(target)
+            self.order.named(target)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`."""
         target = self.place_of(path)
         with translated(path):
             create(target, data)
-            sync_folder(target)
+            self.order.named(target)
 
     def stage(self, files: Sequence[NewFile]) -> Staged:
         """See `Storage.stage`."""
@@ -136,6 +141,15 @@ class LocalStorage:
                 return True
             finally:
                 os.close(fd)
+
+    @contextlib.contextmanager
+    def in_one_go(self) -> Iterator[None]:
+        """What is written inside the with block is durable at its end, and what was listed in it is not looked at again.
+
+        See `local_order` and `local_listing`.
+        """
+        with self._listing.remembering(), self.order.together():
+            yield
 
     @contextlib.contextmanager
     def guard(self, path: str) -> Iterator[bool]:
@@ -184,27 +198,19 @@ class LocalStorage:
 
     def list(self, path: str) -> list[FileInfo]:
         """See `Storage.list`."""
-        found = []
         where = self._at(path)
         self._folders.check(path)
         try:
-            with translated(path), os.scandir(where) as entries:
-                for entry in entries:
-                    try:
-                        seen = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue  # it vanished since it was listed: then it is not there
-                    found.append(_info(named_in(path, entry.name), seen))
+            with translated(path):
+                return self._listing.entries(where, path)
         except NotFound:
             return []
-        found.sort()
-        return found
 
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""
         try:
             with translated(path):
-                return _info(path, os.lstat(self._at(path)) if path else os.stat(self._root))
+                return info_of(path, os.lstat(self._at(path)) if path else os.stat(self._root))
         except NotFound:
             return None
 
@@ -228,7 +234,7 @@ class LocalStorage:
         """See `Storage.sub`."""
         where = self._at(path)
         self._folders.check(path)
-        return LocalStorage(where, self._durable)
+        return LocalStorage(where, self._durable, self)
 
 
 class _LocalOutput(FileOutput):
@@ -271,13 +277,10 @@ class _LocalOutput(FileOutput):
             os.unlink(self._target)
 
 
-_new = tuple.__new__
-
-
-def _info(path: str, found: os.stat_result) -> FileInfo:
-    changed_ms = found.st_mtime_ns // 1_000_000
-    if stat_module.S_ISREG(found.st_mode):
-        # What a named tuple does by itself, but for a call in between: commits list a thousand files.
-        return _new(FileInfo, (path, found.st_size, changed_ms, False))
-    check_kind(path, found.st_mode)
-    return FileInfo(path, 0, changed_ms, True)
+def in_one_go(storage: object) -> contextlib.AbstractContextManager[None]:
+    """`LocalStorage.in_one_go` of the local disk below some storage; on other stores each request stands for itself."""
+    while storage is not None:
+        if isinstance(storage, LocalStorage):
+            return storage.in_one_go()
+        storage = getattr(storage, "inner", None)
+    return contextlib.nullcontext()

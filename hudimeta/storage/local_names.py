@@ -180,10 +180,10 @@ def _write_all(fd: int, data: bytes) -> None:
         os.fsync(fd)
 
 
-def sync_folder(target: str) -> None:
-    """Make a new name survive a power failure; one whose folder is gone again needs nothing."""
+def sync_folder(folder: str) -> None:
+    """Make new names in a folder survive a power failure; with a folder that is gone again they are."""
     with contextlib.suppress(FileNotFoundError):
-        fd = os.open(os.path.dirname(target), os.O_RDONLY)
+        fd = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(fd)
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from hudimeta.storage.local_names import drop_checksum, give_name, open_nameless, sync_folder, translated
+from hudimeta.storage.local_names import drop_checksum, give_name, open_nameless, translated
 from hudimeta.storage.staged import BeforeNamed, NewFile, put_file, wanted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class LocalStaged:
             # When all have their names: most file systems write those of all folders with the first.
             for file in named.values():
                 with translated(file.path):
-                    sync_folder(self._storage.place_of(file.path))
+                    self._storage.order.named(self._storage.place_of(file.path))
             self.close()
 
     def _is_named(self, file: NewFile) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hudimeta.indexes.column_stats.keep import PartitionStatsKeep
 from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.services import clean
-from hudimeta.storage import CountingStorage, RequestKind, open_storage
+from hudimeta.storage import CountingStorage, RequestKind, local_order, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock, Timeline
@@ -224,3 +225,27 @@ def test_writers_leave_a_clean_to_whoever_planned_it(tmp_path: Path) -> None:
     assert [i.time for i in timeline.completed if i.action is Action.CLEAN] == [report.instant]
     table.model.check(table.read())
     check_all(table.storage)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_wait_for_the_disk_when_the_lock_was_let_go(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_order, "keeps_order", lambda device: True)
+    table = ModelledTable(str(tmp_path / "t"), {**INDEXED, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.UPSERT, simple_rows(range(8), 1))
+    session, rows, synced, fsync = session_of(table), simple_rows(range(4, 12), 2), list[tuple[str, bool]](), os.fsync
+
+    def noted(fd: int) -> None:
+        at = os.readlink(f"/proc/self/fd/{fd}")
+        synced.append((os.path.relpath(at, table.path), guard.is_held))
+        fsync(fd)
+
+    guard = session.lock
+    monkeypatch.setattr(os, "fsync", noted)
+    write_rows(session, Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, rows)
+    under_lock = [path for path, held in synced if held]
+    afterwards = {path for path, held in synced[[held for _, held in synced].index(True) :] if not held}
+    assert len(under_lock) == 2, "the bytes of the two completed files"
+    assert all("timeline/#" in path for path in under_lock), under_lock
+    assert {".hoodie/timeline", ".hoodie/metadata/.hoodie/timeline", ".hoodie/metadata/files"} <= afterwards
+    table.model.check(table.read())

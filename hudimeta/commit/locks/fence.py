@@ -23,7 +23,7 @@ from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.engine import machine
 from hudimeta.errors import LockError, StaleList, StorageError
 from hudimeta.metering import NO_METER, Metric, meter_of
-from hudimeta.storage import BeforeNamed, FileInfo, NewFile, OutputStream, Staged, Storage
+from hudimeta.storage import BeforeNamed, FileInfo, NewFile, OutputStream, Staged, Storage, in_one_go
 from hudimeta.timeline import Clock
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import State
@@ -45,16 +45,21 @@ class FencedLock:
     Args:
         lock: The lock.
         clock: The present.
-        metered: The storage whose meter counts how long it took and was held; None for nobody.
+        storage: The storage whose meter counts how long it took and was held, and whose new names wait for the disk only when
+            it was let go, where nothing is lost by that; None for none.
     """
 
-    def __init__(self, lock: TableLock, clock: Clock, metered: Storage | None = None) -> None:
-        self._lock, self._clock, self._metered = lock, clock, metered
+    def __init__(self, lock: TableLock, clock: Clock, storage: Storage | None = None) -> None:
+        self._lock, self._clock, self._storage = lock, clock, storage
         self._certain_at: int | None = None
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """See `TableLock.held`."""
+        with in_one_go(self._storage):
+            yield from self._held()
+
+    def _held(self) -> Iterator[None]:
         begin, asked = self._clock.now_ms(), perf_counter()
         had = None
         try:
@@ -70,7 +75,7 @@ class FencedLock:
             self._tell(asked, had)
 
     def _tell(self, asked: float, had: float | None) -> None:
-        meter = meter_of(self._metered)
+        meter = meter_of(self._storage)
         if meter is NO_METER:
             return
         now = perf_counter()
