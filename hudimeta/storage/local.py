@@ -173,7 +173,7 @@ class LocalStorage:
         target = self.place_of(path)
         try:
             with translated(path):
-                os.unlink(target)
+                self.order.remove(target)
                 drop_checksum(target)
         except NotFound:
             return False

@@ -4,6 +4,9 @@ A file's bytes are on the disk before it has a name, see `local_names`. The name
 to the disk, for which whoever holds a lock would wait several times. A file system with one journal of metadata writes names
 in the order in which they were given: a power failure may take the last ones, never one before another that stays. There it is
 enough to wait at the end, before anybody is told that the write is done. On all others each name is waited for at once.
+
+A name that goes takes the file's space with it, which is most of the work. That is done at the end as well: until then the file
+is open.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ __all__ = ["LocalOrder", "device_of", "keeps_order", "kind_of_device"]
 
 _ORDERED = frozenset({"ext3", "ext4", "xfs"})
 """File systems whose journal takes all changes of names, in their order."""
+_MOST_OPEN = 256
+"""Removed files that are open at a time: a process may have a thousand descriptors."""
+_ONLY_THE_NAME = getattr(os, "O_PATH", 0)
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -65,6 +71,8 @@ class LocalOrder:
         self._together = 0
         self._waiting: dict[str, int] = {}
         """The device of each folder that has a name which is not durable yet."""
+        self._removed: list[int] = []
+        """Descriptors of files without a name."""
         self._lock = threading.Lock()
 
     def named(self, target: str) -> None:
@@ -87,10 +95,26 @@ class LocalOrder:
             self._waiting[folder] = device
             return True
 
+    def remove(self, target: str) -> None:
+        """Take the name of a file away. Raises FileNotFoundError."""
+        held = None
+        if self._together and _ONLY_THE_NAME and len(self._removed) < _MOST_OPEN:
+            with contextlib.suppress(OSError):  # a removal that fails says why
+                held = os.open(target, _ONLY_THE_NAME | os.O_NOFOLLOW)
+        try:
+            os.unlink(target)
+        finally:
+            if held is not None:
+                with self._lock:
+                    self._removed.append(held)
+
     def settle(self) -> None:
-        """Make durable what was named until now."""
+        """Make durable what was named until now, and give back the space of what was removed."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
+            removed, self._removed = self._removed, []
+        for descriptor in removed:
+            os.close(descriptor)
         for folder in waiting:  # the first one takes most of what the others have with it
             sync_folder(folder)
 

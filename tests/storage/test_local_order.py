@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.config import HudiWarning
+from hudimeta.errors import StorageError
 from hudimeta.storage import CountingStorage, LocalStorage, NewFile, Storage, in_one_go, local_order
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.storage.local_order import kind_of_device
@@ -144,3 +145,27 @@ def test_a_disk_that_fails_at_the_end_is_warned_of(tmp_path: Path, monkeypatch: 
     with pytest.warns(HudiWarning, match="may not survive a power failure"):
         writes(lambda: storage.put("a/1", b"x"))
     assert storage.read("a/1") == b"x"
+
+
+def test_removed_files_are_gone_at_once_and_keep_no_descriptor(tmp_path: Path) -> None:
+    storage, most = LocalStorage(str(tmp_path)), 256
+    paths = [f"a/{number}" for number in range(most + 10)]
+    for path in paths:
+        storage.put(path, b"x")
+    before = len(os.listdir("/proc/self/fd"))
+    with in_one_go(storage):
+        assert all(storage.delete(path) for path in paths)
+        assert not storage.delete(paths[0])
+        assert storage.list("a") == []
+        assert before <= len(os.listdir("/proc/self/fd")) <= before + most, "not one for each of very many"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_folder_is_not_removed_as_a_file(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put("a/1", b"x")
+    before = len(os.listdir("/proc/self/fd"))
+    with in_one_go(storage), pytest.raises(StorageError):
+        storage.delete("a")
+    assert storage.read("a/1") == b"x"
+    assert len(os.listdir("/proc/self/fd")) == before
