@@ -24,6 +24,7 @@ __all__ = ["Approach", "Ready"]
 
 _SMALL_ROWS, _SMALL_FILES = 20_000, 64
 """A write of at most so many rows and files is made ready in some hundredths of a second."""
+_OUT_OF_LINE = "waited {:.1f} s in vain to be the next of this machine at the table lock, and went on to it out of line"
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,14 @@ class Approach:
         properties: Of the table.
         lock: The table's lock.
         metadata: Brings the metadata table along; None for a table that has none.
+        notes: Gets a line for the write's report where it went on without its turn.
     """
 
     storage: Storage
     properties: TableProperties
     lock: TableLock
     metadata: MetadataCommit | None
+    notes: list[str]
 
     @contextlib.contextmanager
     def next_with(
@@ -77,7 +80,9 @@ class Approach:
         """
         with in_one_go(self.storage), contextlib.ExitStack() as made, contextlib.ExitStack() as place:
             if _is_small(publication):
-                place.enter_context(self.lock.next_here())
+                in_vain = place.enter_context(self.lock.next_here())
+                if in_vain:
+                    self.notes.append(_OUT_OF_LINE.format(in_vain))
                 others = again or _others(write, publication)
                 ready = self._on_top_of_all(write, publication) if others else self._as_begun(write, publication)
             else:

@@ -77,7 +77,7 @@ class Coordinator:
         self._eager = self._concurrency.failed_writes == "EAGER"
         self._writer = TimelineWriter(self._storage, properties.timeline_folder)
         self._recovery = Recovery(self._storage, properties, lock, times, restorer)
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # of the last publication
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
         self._held = contextlib.ExitStack()
@@ -207,7 +207,8 @@ class Coordinator:
             CommitOutcomeUnknown: Storage failed at the last step and could not be asked what became of it.
             HudiError: Anything else that failed before the last step.
         """
-        approach, again = Approach(self._storage, self._properties, self._lock, self._metadata), False
+        self.notes.clear()
+        approach, again = Approach(self._storage, self._properties, self._lock, self._metadata, self.notes), False
         while True:
             try:
                 with approach.next_with(write, publication, again=again) as (ready, place), self._lock.held():

@@ -89,7 +89,7 @@ class MetadataCommit:
         self._compact_after, self._upkeep = options.get(keys.METADATA_COMPACT_AFTER), Upkeep.of(options)
         self._engine = engine or LocalEngine()
         self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # of the last commit
         self.compacted = False
         self._may_be_due = False
 
@@ -153,7 +153,7 @@ class MetadataCommit:
             encoded = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
             staged = prepared.staged if prepared is not None else None
             named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, encoded, staged, write_apart)
-            self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
+            self.notes = [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
             proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
             return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
 

@@ -82,7 +82,7 @@ def report_of(
         completion: When it was completed.
         files: That it wrote.
         timings: Of its phases.
-        figures: What else its report says.
+        figures: What else its report says; notes come before those of the publication.
     """
     return CommitReport(
         write.instant,
@@ -93,5 +93,6 @@ def report_of(
         bytes_written=sum(file.size for file in files),
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
+        notes=(*figures.pop("notes", ()), *session.coordinator.notes),
         **figures,
     )

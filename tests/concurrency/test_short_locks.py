@@ -17,6 +17,7 @@ from hudimeta.indexes.column_stats.keep import PartitionStatsKeep
 from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.services import clean
+from hudimeta.services.compaction import compact
 from hudimeta.storage import CountingStorage, RequestKind, local_order, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -141,9 +142,29 @@ def test_who_is_next_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **HURRIED})
     next_one = session_of(table)
     with next_one.lock.next_here():  # and stands still there
-        table.write(Operation.UPSERT, simple_rows(range(4), 1))
+        report = table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    assert [note for note in report.notes if "out of line" in note] == [
+        "waited 0.1 s in vain to be the next of this machine at the table lock, and went on to it out of line"
+    ]
+    assert "out of line" in str(report)
+    assert not any("out of line" in note for note in table.write(Operation.UPSERT, simple_rows(range(4), 2)).notes)
     table.model.check(table.read())
     check_all(table.storage)
+
+
+def test_a_service_that_went_past_who_is_next_says_so_once(tmp_path: Path) -> None:
+    table = ModelledTable(
+        str(tmp_path / "t"), {**SIMPLE_OPTIONS, **HURRIED, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    )
+    for ts in (1, 2):
+        table.write(Operation.UPSERT, simple_rows(range(4), ts))
+    session = table.session()
+    with session_of(table).lock.next_here():
+        write = write_rows(session, Operation.UPSERT, simple_rows(range(4), 3))
+        (compaction,) = compact(session)
+    for report in (write, compaction):
+        assert sum("out of line" in note for note in report.notes) == 1
+    assert any("log files merged" in note for note in compaction.notes)
 
 
 def compacting(tmp_path: Path) -> ModelledTable:

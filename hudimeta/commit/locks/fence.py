@@ -113,7 +113,7 @@ class FencedLock:
         """See `TableLock.alone_here`."""
         return self._lock.alone_here()
 
-    def next_here(self) -> AbstractContextManager[None]:
+    def next_here(self) -> AbstractContextManager[float]:
         """See `TableLock.next_here`."""
         return self._lock.next_here()
 

@@ -51,11 +51,11 @@ class TableLock(Protocol):
     def alone_here(self) -> contextlib.AbstractContextManager[None]:
         """Keep out the other processes of this machine, without a request; where that cannot be, nothing is kept out."""
 
-    def next_here(self) -> contextlib.AbstractContextManager[None]:
+    def next_here(self) -> contextlib.AbstractContextManager[float]:
         """Be the one of this machine's processes that takes the lock next, so that what it makes ready is not out of date then.
 
         The others sleep meanwhile. It is no promise: whoever waits too long for it goes on, and so does everybody where there
-        are no OS locks.
+        are no OS locks. The with block gets the seconds that were waited in vain; 0 but for who goes on without its turn.
         """
 
     def check(self) -> None:
@@ -205,12 +205,15 @@ class GuardedLock:
             yield
 
     @contextlib.contextmanager
-    def next_here(self) -> Iterator[None]:
+    def next_here(self) -> Iterator[float]:
         """See `TableLock.next_here`."""
+        begin, in_vain = self._timing.monotonic(), 0.0
         with contextlib.ExitStack() as place:
-            with contextlib.suppress(LockTimeout):
+            try:
                 place.enter_context(self._next.entered())
-            yield
+            except LockTimeout:
+                in_vain = self._timing.monotonic() - begin
+            yield in_vain
 
 
 class RenewedLock(GuardedLock, abc.ABC):
