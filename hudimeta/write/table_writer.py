@@ -118,6 +118,8 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
             # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
             table = TableFiles.at(session, begun)
             prepared = make(table)
+            if not len(prepared.batch) and not operation.overwrites:
+                return _nothing_left(session, write)
         outcome = write_batch(session, table, write, prepared, timings)
         return publish(session, table, write, prepared.schema, outcome, timings)
 
@@ -165,11 +167,16 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot],
         if begun is not snapshot.timeline:
             snapshot = session.snapshot_at(begun)
             found = choose(snapshot)
-            if not found:  # whoever was first left nothing to be done
-                session.coordinator.abort(write)
-                return CommitReport("", None, operation.value, notes=tuple(session.notes))
+            if not found:
+                return _nothing_left(session, write)
         outcome = WriteResult((), replaced_by(snapshot, operation, found), frozenset(found))
         return publish(session, TableFiles(session, snapshot), write, snapshot.file_schema, outcome, timings)
+
+
+def _nothing_left(session: WriteSession, write: OpenWrite) -> CommitReport:
+    """Take a write back for which whoever was first left nothing to be done, and say so."""
+    session.coordinator.withdraw(write)
+    return CommitReport("", None, write.operation.value, rolled_back=write.rolled_back, notes=tuple(session.notes))
 
 
 def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:

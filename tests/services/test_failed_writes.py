@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hudimeta import Table
 from hudimeta.commit.liveness import Heartbeat
+from hudimeta.commit.locks.fence import FencedLock
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
+from hudimeta.config import OPTIONS
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline import SystemClock
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
+from hudimeta.write.row_changes import delete_where, update_where
+from hudimeta.write.table_writer import delete_partitions
 
 POLICY = "hoodie.clean.failed.writes.policy"
 
@@ -67,3 +76,46 @@ def test_a_clean_goes_by_the_heartbeat(tmp_path: Path, policy: str, beats: bool,
     assert len(pending(table)) == left
     table.model.write(Operation.UPSERT, simple_rows(range(2), 2))
     table.model.check(table.read())
+
+
+class _LetsFirst(FencedLock):
+    """Somebody else has the lock first."""
+
+    def __init__(self, session: WriteSession, others: Callable[[], object]) -> None:
+        super().__init__(session.lock, SystemClock())
+        self._others = [others]
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        while self._others:
+            self._others.pop()()
+        with super().held():
+            yield
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda session: delete_where(session, "id in ('k0000', 'k0002')"),
+        lambda session: update_where(session, {"x": "0.0"}, "id in ('k0000', 'k0002')"),
+        lambda session: delete_partitions(session, ["p0"]),
+    ],
+    ids=["delete", "update", "delete_partitions"],
+)
+def test_a_write_to_which_others_left_nothing_was_never_there(
+    tmp_path: Path, change: Callable[[WriteSession], CommitReport]
+) -> None:
+    """It takes the rows' last moment for the newest one, waits to roll a dead write back, and finds them gone."""
+    table, dead = with_a_dead_write(tmp_path / "t")
+    others = table.session(options=OPTIONS.read({**SIMPLE_OPTIONS, POLICY: "LAZY"}))
+    session = table.session()
+    session.lock = _LetsFirst(session, lambda: delete_partitions(others, ["p0"]))
+
+    report = change(session)
+
+    assert (report.completion, report.rolled_back) == (None, (dead,))
+    table.model.change(lambda row: row if row["part"] != "p0" else None)
+    table.model.check(table.read())
+    timeline = Table(table.path).timeline
+    assert [i.action for i in timeline.instants] == [Action.COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK]
+    check_all(table.storage)
