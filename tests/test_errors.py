@@ -31,6 +31,7 @@ SAMPLES = [
     errors.ValidationFailed("report"),
     errors.NotFound("f"),
     errors.FileRemoved("f", "2025"),
+    errors.MetadataFileMissing("f", "column_stats"),
     errors.AlreadyExists("f"),
     errors.Throttled("f", 5),
 ]

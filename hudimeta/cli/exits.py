@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from hudimeta.errors import ConfigError, CorruptFileError, HudiError, MetadataOutOfSync, ValidationFailed
+from hudimeta.errors import ConfigError, CorruptFileError, HudiError, MetadataFileMissing, MetadataOutOfSync, ValidationFailed
 
 __all__ = ["Exit", "exit_of"]
 
@@ -27,6 +27,6 @@ def exit_of(error: HudiError) -> Exit:
         return Exit.USAGE
     if isinstance(error, ValidationFailed):
         return Exit.FOUND
-    if isinstance(error, (CorruptFileError, MetadataOutOfSync)):
+    if isinstance(error, (CorruptFileError, MetadataFileMissing, MetadataOutOfSync)):
         return Exit.DAMAGED
     return Exit.REFUSED

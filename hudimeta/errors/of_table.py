@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from hudimeta.errors.of_storage import NotFound, StorageError
 from hudimeta.errors.tree import HudiError
 
 __all__ = [
     "CorruptFileError",
     "IndexNotReady",
     "MetadataError",
+    "MetadataFileMissing",
     "MetadataOutOfSync",
     "StreamDataLoss",
     "TableError",
@@ -127,6 +129,27 @@ class MetadataOutOfSync(MetadataError):
         super().__init__(
             f"metadata partition {partition!r} lacks {missing}",
             "Read with the option hoodie.metadata.enable=false, and rebuild the metadata table.",
+        )
+
+
+class MetadataFileMissing(MetadataError, NotFound):
+    """A file is gone that the metadata table has as of the moment that is looked at.
+
+    Attributes:
+        path: Relative to the table.
+        partition: Of the metadata table.
+    """
+
+    code = "METADATA_FILE_MISSING"
+
+    def __init__(self, path: str, partition: str) -> None:
+        self.partition = partition
+        StorageError.__init__(
+            self,
+            path,
+            f"no such file, though metadata partition {partition!r} has it",
+            "If others write to the table, read once more. If the file is lost, read with the option "
+            "hoodie.metadata.enable=false and rebuild the metadata table: t.metadata.rebuild().",
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import CorruptFileError, MetadataFileMissing, NotFound
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
 from hudimeta.metadata.group_files import NAME_KEY, GroupBaseFile, LogFile
 from hudimeta.metadata.kept import MOST_LOGS, SMALL_BYTES, SMALL_LOG_BYTES, Kept, keep
@@ -75,7 +76,8 @@ class SliceFiles:
 
     def _opened(self, file: GroupBaseFile) -> HFileReader:
         path = _shown(file.path)
-        reader = HFileReader(StorageRange(self._storage, file.path, file.size, path), path)
+        with _telling_what_is_gone():
+            reader = HFileReader(StorageRange(self._storage, file.path, file.size, path), path)
         check_name(reader, path)
         if self._kept is not None and reader.size <= SMALL_BYTES:
             keep(self._kept.bases, file.path, reader)
@@ -92,7 +94,9 @@ class SliceFiles:
         if self._kept is not None:
             self._logs |= {path: self._kept.logs[path] for path in missing if path in self._kept.logs}
         sizes = {path: size for path, size in missing.items() if path not in self._logs}
-        for path, data in zip(sizes, at_once(self._storage.read, list(sizes), self._storage), strict=True):
+        with _telling_what_is_gone():
+            read = at_once(self._storage.read, list(sizes), self._storage)
+        for path, data in zip(sizes, read, strict=True):
             found = self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
             if self._kept is not None and len(data) <= SMALL_LOG_BYTES and all(self._counts(entry.instant) for entry in found):
                 keep(self._kept.logs, path, found, MOST_LOGS)
@@ -108,7 +112,8 @@ class SliceFiles:
         reader = self.base(file)
         path = _shown(file.path)
         schema = schema_of(reader, path)
-        tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
+        with _telling_what_is_gone():
+            tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
         return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, path)
 
     def lookup(self, file: GroupBaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
@@ -118,7 +123,8 @@ class SliceFiles:
     def select(self, file: GroupBaseFile, select: Select, decode: Decode) -> pa.Table:
         """Some records of a base file."""
         reader, path = self.base(file), _shown(file.path)
-        return decode(select(reader), schema_of(reader, path), path)
+        with _telling_what_is_gone():
+            return decode(select(reader), schema_of(reader, path), path)
 
     def decode(self, entries: Sequence[LogEntry], decode: Decode, select: Select = HFileReader.scan) -> Iterator[pa.Table]:
         """Some records of log entries that have any, in their order.
@@ -159,6 +165,15 @@ def _decoded(parts: Sequence[tuple[KeyValues, str]], schema: str, decode: Decode
     for cells, _ in parts:
         yield whole.slice(start, len(cells))
         start += len(cells)
+
+
+@contextlib.contextmanager
+def _telling_what_is_gone() -> Iterator[None]:
+    """A file that is gone inside the with block raises MetadataFileMissing, which says what it was of and what can be done."""
+    try:
+        yield
+    except NotFound as error:
+        raise MetadataFileMissing(_shown(error.path), error.path.partition("/")[0]) from error
 
 
 def _shown(path: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.config.options import VALIDATE
-from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFound, UnsupportedFeature
+from hudimeta.errors import ConfigError, IndexNotReady, MetadataFileMissing, MetadataOutOfSync, NotFound, UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.decisions import Decisions, LeftOut
 from hudimeta.indexes.scan_report import Skip, Unused
@@ -134,7 +134,7 @@ def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType) -> Planned
     try:
         return _plan_filtered(Question(snapshot, bound, query_type))
     except (MetadataOutOfSync, NotFound) as error:
-        failed = error.partition if isinstance(error, MetadataOutOfSync) else error.path.partition("/")[0]
+        failed = error.partition if isinstance(error, (MetadataOutOfSync, MetadataFileMissing)) else ""
         changed = snapshot.without_changed_indexes(failed)
         if changed is None:
             raise

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.cli.exits import Exit, exit_of
+from hudimeta.errors import CorruptFileError, MetadataFileMissing, NotFound
 from tests.acceptance.refusals import ROWS, WRITES, Table, contents, refused
 from tests.conftest import Unpack
 
@@ -98,6 +99,26 @@ def test_hfiles_that_cannot_be_read(partition: str, how: Callable[[bytes], bytes
     says = f"CORRUPT_FILE: {file.relative_to(path)} is damaged at byte .*hoodie.metadata.enable=false"
     refused(CorruptFileError, says, path, lambda: Table(path).scan(where="note > 'a'").to_table())
     assert Table(path, {"hoodie.metadata.enable": "false"}).scan().count() == everything
+
+
+@pytest.mark.parametrize(
+    ("partition", "pattern"), [("files", "*.hfile"), ("column_stats", "*.hfile"), ("column_stats", ".*.log.*")]
+)
+def test_files_of_the_metadata_table_that_are_gone(partition: str, pattern: str, copy: Path) -> None:
+    options = {"hoodie.metadata.compact.max.delta.commits": "2"}
+    while not Table(copy, options).upsert(ROWS).compacted_metadata:
+        pass
+    Table(copy).upsert(ROWS)
+    everything = Table(copy).scan().count()
+    file = newest(copy, f".hoodie/metadata/{partition}/{pattern}")
+    file.unlink()
+    says = f"METADATA_FILE_MISSING: {file.relative_to(copy)}: no such file, .*{partition!r} has it.*enable=false and rebuild"
+    error = refused(MetadataFileMissing, says, copy, lambda: Table(copy).scan(where="n > 1").to_table())
+    assert isinstance(error, MetadataFileMissing)
+    assert (error.partition, exit_of(error)) == (partition, Exit.DAMAGED)
+    assert Table(copy, {"hoodie.metadata.enable": "false"}).scan().count() == everything
+    Table(copy).metadata.rebuild()
+    assert Table(copy).scan(where="n > 1").count() == 3
 
 
 @pytest.mark.parametrize("how", DAMAGES)
