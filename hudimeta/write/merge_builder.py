@@ -30,6 +30,7 @@ from hudimeta.write.merge_clauses import (
     side_by_side,
 )
 from hudimeta.write.merge_keys import all_looked_for, key_pairs
+from hudimeta.write.newest_source import newest_rows
 from hudimeta.write.row_changes import known_batch, partial_columns, read_rows, scan_of
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
@@ -93,7 +94,7 @@ class MergeBuilder:
         Raises:
             ConfigError: No clause, or columns or expressions that do not fit.
             SchemaError: Values that do not fit.
-            CommitError: Several rows of the source would change one row of the table.
+            CommitError: Several rows of the source would change one row of the table, and no order says which is the newest.
             CommitConflict: Other writers were first.
         """
         if not self.clauses:
@@ -147,10 +148,11 @@ class Merge:
         clauses: Sequence[Clause],
     ) -> None:
         self._session, self._table, self._sides, self._clauses = session, table, sides, clauses
-        self._target, self._source = target, source
+        newest = newest_rows(table, target.schema, source, condition, clauses, sides, session.rules.ordering_fields)
+        self._target, self._source = target, newest
         self._schemas = (target.schema, source.schema)
         self._fixed = table.generator().fixed_columns
-        self._joined = join(target, source, condition, sides)
+        self._joined = join(target, newest, condition, sides)
         self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), table.snapshot.file_schema, deleted=False)]
 
     def prepared(self) -> Prepared:

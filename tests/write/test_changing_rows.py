@@ -200,12 +200,81 @@ def test_a_value_that_cannot_be_compared_is_no_row_without_a_match(tmp_path: Pat
 
 
 def test_two_rows_for_one_are_refused(tmp_path: Path) -> None:
-    table = table_of(tmp_path / "t")
+    """Where nothing says which is the newer one, or where the condition is no key."""
     twice = rows(*SOURCE, ("k1", "p1", 3, 11.0, "again"))
-    with pytest.raises(CommitError, match="more than one row"):
-        table.merge(twice, "id").when_matched_update().execute()
-    table.merge(twice, "target.id = source.id and source.ts = 3").when_matched_update().execute()
-    assert contents(table)[1] == ("k1", "p1", 3, 11.0, "again")
+    unordered, ordered = table_of(tmp_path / "unordered", ordering=None), table_of(tmp_path / "ordered")
+    for table, source, on in (
+        (unordered, twice, "id"),
+        (ordered, twice.drop_columns(["ts"]), "id"),
+        (ordered, twice.set_column(2, "ts", twice["ts"].cast(pa.string())), "id"),
+        (ordered, rows(("x", "p1", 2, 0.5, "n1"), ("y", "p1", 3, 0.5, "n1")), "note"),
+        (ordered, twice, "target.id = source.id and source.fare > 0"),
+    ):
+        with pytest.raises(CommitError, match="more than one row of the source, 1 times"):
+            table.merge(source, on).when_matched_update({"fare": "source.fare"}).execute()
+        assert contents(table) == FIRST
+    ordered.merge(twice, "target.id = source.id and source.ts = 3").when_matched_update().execute()
+    assert contents(ordered)[1] == ("k1", "p1", 3, 11.0, "again")
+
+
+SEVERAL = [
+    ("k1", "p1", 9, 10.0, "new"),
+    ("k1", "p1", 5, 11.0, "old"),
+    ("k2", "p0", 7, 12.0, "old"),
+    ("k2", "p0", 7, 13.0, "new"),  # of equal ones the last
+    ("k7", "p1", 5, 14.0, "old"),
+    ("k7", "p1", 9, 15.0, "new"),
+]
+"""What Apache Hudi 1.0.2 and 1.2.0 make of such a source, also where the later write wins, is what the next test says."""
+
+
+@BOTH
+@pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+@pytest.mark.parametrize("on", ["id", ["id", "part"]], ids=str)
+def test_the_newest_row_of_a_key_is_found_before_clauses_are_looked_at(tmp_path: Path, kind: str, mode: str, on: Any) -> None:
+    options = {"hoodie.record.merge.mode": mode}
+    Table.create(
+        tmp_path / "t", rows().schema, key="id", partition_by="part", ordering="ts", type=kind, options=options
+    ).insert(rows(*FIRST))
+    table = Table(tmp_path / "t")
+    old = "source.note = 'old'"
+    report = (
+        table.merge(rows(*SEVERAL), on)
+        .when_matched_update(condition=old)
+        .when_matched_delete(condition=old)
+        .when_not_matched_insert(condition=old)
+        .execute()
+    )
+    assert report.completion is None
+    assert contents(table) == FIRST, "the newest rows are for no clause"
+    report = table.merge(rows(*SEVERAL), on).when_matched_update().when_not_matched_insert().execute()
+    assert (report.inserted, report.updated) == (1, 2)
+    newest = [row for row in SEVERAL if row[4] == "new"]
+    assert contents(table) == sorted([row for row in FIRST if row[0] not in ("k1", "k2")] + newest)
+    report = table.merge(rows(*SEVERAL), on).when_matched_delete(condition="source.note = 'new'").execute()
+    assert report.deleted == 3
+    check_all(open_storage(tmp_path / "t"))
+
+
+def test_an_update_says_which_column_of_the_source_is_the_ordering_field(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t")
+    source = rows(*SEVERAL).rename_columns(["key", "part", "at", "fare", "note"])
+    update = {"fare": "source.fare", "TS": "at"}
+    table.merge(source, {"ID": "key"}).when_matched_delete(condition="source.fare < 0").when_matched_update(update).execute()
+    assert [(row[0], row[2], row[3]) for row in contents(table)[1:3]] == [("k1", 9, 10.0), ("k2", 7, 13.0)]
+
+
+def test_rows_of_one_key_in_two_partitions_are_not_compared(tmp_path: Path) -> None:
+    """Unless keys are unique in the whole table: there the newest counts."""
+    source = rows(("k1", "p1", 5, 10.0, "here"), ("k1", "p0", 9, 11.0, "there"))
+    table = table_of(tmp_path / "t")
+    with pytest.raises(CommitError, match="more than one row of the source, 1 times"):
+        table.merge(source, "id").when_matched_update({"fare": "source.fare"}).execute()
+    table.merge(source, ["id", "part"]).when_matched_update({"fare": "source.fare", "ts": "source.ts"}).execute()
+    assert contents(table)[1] == ("k1", "p1", 5, 10.0, "n1")
+    whole = Table(tmp_path / "t", {"hoodie.index.type": "GLOBAL_SIMPLE"})
+    whole.merge(source, "id").when_matched_update({"fare": "source.fare", "ts": "source.ts"}).execute()
+    assert contents(table)[1] == ("k1", "p1", 9, 11.0, "n1")
 
 
 def test_merges_that_make_no_sense_are_refused_by_what_is_wrong(tmp_path: Path) -> None:

@@ -98,8 +98,25 @@ def test_a_merge_does_what_the_engines_does(tmp_path: Path, kind: str, by_source
     check_all(open_storage(paths[0]))
 
 
-def test_a_row_that_several_rows_match_fails_the_merge(tmp_path: Path) -> None:
+def test_the_newest_row_of_a_key_is_the_one_that_counts(tmp_path: Path) -> None:
+    """Its rows come in several parts, and not in the order of their age."""
     path, _ = same_tables(tmp_path)
+    routed(path, Operation.INSERT, [rows(0, 9)])
+    parts = [rows(3, 12, 7), rows(0, 12, 5), rows(8, 10, 9)]
+    builder = hudimeta.Table(path).merge(parts[0], "id")
+    clauses = (
+        builder.when_matched_update(condition="source.ts <> 9").when_not_matched_insert(condition="source.ts <> 9").clauses
+    )
+    session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read({}))
+    report = write_routed(session, MergedRows(MergePlan("id", Sides(), clauses), parts[0].schema), LocalExecutors(parts))
+    assert (report.updated, report.inserted, report.deleted) == (8, 2, 0)
+    ages = {row[0]: row[2] for row in contents(path)}
+    assert ages == {**dict.fromkeys(range(3), 5), **dict.fromkeys(range(3, 8), 7), 8: 1, 10: 7, 11: 7}
+    check_all(open_storage(path))
+
+
+def test_a_row_that_several_rows_match_fails_the_merge(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, ordering=None)
     routed(path, Operation.INSERT, [rows(0, 9)])
     session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read({}))
     clauses = (Clause(ClauseKind.MATCHED, True),)
