@@ -190,7 +190,8 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     """
     oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest or (found.end if found.by_time else None)
-    if newest is None or (newest >= oldest and newest >= snapshot.earliest_kept):
+    is_kept = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
+    if is_kept or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
     if not found.by_time and _only_moves_rows(snapshot, found.instants):
         return replace(found, instants=(), archived=0)
@@ -203,6 +204,23 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
             "range that the table still has.",
         )
     return replace(found, whole_table=True)
+
+
+def _ends_where_nothing_is_cleaned(snapshot: Snapshot, newest: str | None) -> bool:
+    """Is the newest write of a range the table's, or savepointed, so that no clean takes what it left, whatever it keeps?
+
+    A clean that planned to keep less may be older than a restore, and speak of writes that are not there any more. Certain
+    it is only where no write that was requested earlier was completed later: a savepoint need not name the files of such a one.
+    """
+    timeline = snapshot.timeline
+    end = next((i for i in timeline.writes if i.time == newest), None)
+    if end is None or timeline.history.has_old_logs:
+        return False
+    known = [*timeline.writes, *(i for i in timeline.history.instants() if i.action.writes_data)]
+    before = [i for i in known if i.time <= end.time]
+    if any(i.completed_at > end.completed_at for i in before):
+        return False
+    return end.time in timeline.savepoints or len(before) == len(known)
 
 
 def _only_moves_rows(snapshot: Snapshot, instants: Sequence[Instant]) -> bool:

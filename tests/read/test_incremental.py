@@ -99,6 +99,52 @@ def test_commits_archived_behind_a_savepoint_are_in_the_range(tmp_path: Path) ->
     assert changed(hudimeta.Table(table.path), first.completion) == {f"k{number}": "a" for number in range(1, 6)}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("archives", [False, True])
+def test_a_range_that_ends_at_a_savepoint_is_read_whatever_was_cleaned_since(kind: str, archives: bool, tmp_path: Path) -> None:
+    """Before a restore to it, and after one, when the last clean speaks of writes that are gone."""
+    table = create(tmp_path, kind, **{"hoodie.clean.commits.retained": "1", "hoodie.compact.inline.max.delta.commits": "1"})
+
+    def go_on(numbers: Iterable[int]) -> list[Instant]:
+        made = []
+        for number in numbers:
+            made.append(put(table, [f"k{number}", "all"], f"v{number}", number))
+            if kind == "MERGE_ON_READ" and number % 3 == 1:
+                table.compact()
+            table.clean()
+            if archives:
+                table.archive()
+        return made
+
+    first, *_, before, pinned = go_on(range(6))
+    table.savepoint(pinned.time)
+    later = go_on(range(6, 12))
+    assert (first in table.timeline.writes) is not archives
+    assert later[0].time < table.snapshot().earliest_kept, "cleaning has let go of what the range ends before"
+    wanted = {**{f"k{number}": f"v{number}" for number in range(6)}, "all": "v5"}
+
+    def is_read() -> None:
+        assert changed(table, "earliest", pinned.completion) == wanted
+        assert changed(table, first.completed_at, pinned.completion) == {id: v for id, v in wanted.items() if id != "k0"}
+        assert changed(table, before.completed_at, pinned.completion) == {"k5": "v5", "all": "v5"}
+
+    def is_refused(end: Instant) -> None:
+        with pytest.raises(TableError, match="whose files cleaning may have removed"):
+            changed(table, "earliest", end.completion)
+
+    is_read()
+    is_refused(before)
+    is_refused(later[0])
+    table.restore(pinned.time)
+    is_read()
+    assert changed(table, "earliest") == wanted
+    is_refused(before)
+    put(table, ["k0", "all"], "after", 20)
+    is_read()
+    table.delete_savepoint(pinned.time)
+    is_refused(pinned)
+
+
 def complete_at(table: hudimeta.Table, instant: Instant, completion: int) -> hudimeta.Table:
     """The table with another completion time of an instant."""
     folder = Path(table.path) / ".hoodie/timeline"
