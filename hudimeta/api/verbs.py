@@ -13,7 +13,7 @@ from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.metadata.secondary_index import PREFIX
-from hudimeta.storage import Storage
+from hudimeta.storage import Storage, in_one_go
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
 from hudimeta.write.rows_in import as_stream, as_table
@@ -119,10 +119,11 @@ def run_write(session: WriteSession, write: Callable[[WriteSession], CommitRepor
         session: The table.
         write: Writes and publishes.
     """
-    report = write(session)
-    from hudimeta.services.after_write import run_due_services
+    with in_one_go(session.storage):
+        report = write(session)
+        from hudimeta.services.after_write import run_due_services
 
-    return run_due_services(session, report)
+        return run_due_services(session, report)
 
 
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:

@@ -1,8 +1,8 @@
 """Listing the folders of a local disk.
 
-The system gives the names of a folder at once; size and age are asked for file by file. A publication lists the same timelines
-right before it takes the table lock and under it. In between files come and go, but one that is there with bytes in it stays
-what it is: files are replaced, never written into. So within `remembering` the same file is not asked for again.
+The system gives the names of a folder at once; size and age are asked for file by file. A write lists the same timelines some
+ten times. In between files come and go, but one that is there with bytes in it stays what it is: files are replaced, never
+written into. So within `remembering` the same file is not asked for again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ __all__ = ["FRESH_MS", "LocalListing", "info_of"]
 
 FRESH_MS = 2000
 """An empty file that is younger may be one that is being written just now."""
+_MOST_REMEMBERED = 10_000
+"""Files of a folder; timelines are smaller."""
 
 
 class LocalListing:
@@ -65,7 +67,7 @@ class LocalListing:
 
     def _remember(self, key: tuple[str, str], now: dict[str, tuple[int, FileInfo]]) -> None:
         with self._lock:
-            if self._remembers:
+            if self._remembers and len(now) <= _MOST_REMEMBERED:
                 self._seen[key] = now
 
     @contextlib.contextmanager

@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from hudimeta.config import HudiWarning
-from hudimeta.storage import FileInfo, Storage, join
+from hudimeta.storage import FileInfo, Storage, join, kept_by
 from hudimeta.timeline.clock import format_instant
 from hudimeta.timeline.naming import LAYOUT_V1, NAMES_KEPT, InstantFile, parse_instant_name
 from hudimeta.types import Action, Instant, State
@@ -97,6 +97,13 @@ class _Group(NamedTuple):
     is_bare: bool
 
 
+class _Read(NamedTuple):
+    """What the last list of a folder said: entries, layout and zone, and what was read from them."""
+
+    of: tuple[Sequence[FileInfo], int, tzinfo | None]
+    listing: TimelineListing
+
+
 def list_instants(
     storage: Storage, folder: str, layout: int, zone: tzinfo | None, sleep: Callable[[float], None], place: str = ""
 ) -> TimelineListing:
@@ -110,18 +117,25 @@ def list_instants(
         sleep: Waits so many seconds before listing again.
         place: Where the storage's root is within the user's table, for the warning.
     """
-    found = _instant_files(storage.list(folder))
+    entries, kept, name = storage.list(folder), kept_by(storage), f"listing {join(place, folder)}"
+    before = kept.get(name)
+    if isinstance(before, _Read) and before.of == (entries, layout, zone):
+        return before.listing
+    found = _instant_files(entries)
     for pause in RELIST_PAUSES_S:
         if not found.empty:
             break
         sleep(pause)
-        found = _instant_files(storage.list(folder))
+        found = _instant_files(entries := storage.list(folder))
     if layout != LAYOUT_V1:
         _warn_of_empty(join(place, folder), found.empty)
     groups = {key: _group(tuple(group), layout, zone) for key, group in found.files.items()}
     ordered = sorted(groups.values(), key=_ORDER)
     names = {key: group.names for key, group in groups.items()}
-    return TimelineListing(tuple([g.instant for g in ordered]), names, tuple([g.instant for g in ordered if g.is_bare]))
+    listing = TimelineListing(tuple([g.instant for g in ordered]), names, tuple([g.instant for g in ordered if g.is_bare]))
+    if not found.empty:
+        kept[name] = _Read((entries, layout, zone), listing)
+    return listing
 
 
 _ORDER = attrgetter("order")

@@ -312,3 +312,19 @@ def test_the_next_listing_by_a_storage_reads_only_what_has_changed(tmp_path: Pat
     timeline = Timeline.load(storage)
     assert [timeline.read(instant) for instant in timeline.completed] == [b"old", b"new"]
     assert storage.log.paths(RequestKind.GET, mark) == [f"{FOLDER}/{second}"]
+
+
+def test_whatever_changes_in_the_folder_is_in_the_next_listing(tmp_path: Path) -> None:
+    storage = CountingStorage(open_storage(tmp_path))
+    first, second = f"{at(1)}_{at(2)}.deltacommit", f"{at(3)}_{at(4)}.deltacommit"
+    put(storage, first)
+    alone = load(storage)
+    assert load(storage).instants == alone.instants
+    put(storage, second)
+    assert [i.file_name for i in load(storage)] == [first, second]
+    put(storage, second, content=b"{}  ")
+    assert load(storage).instants[1].size == 4
+    by_age = load(storage, layout=1).instants
+    assert by_age == (), "another folder of the same storage"
+    storage.delete(f"{FOLDER}/{second}")
+    assert load(storage).instants == alone.instants
