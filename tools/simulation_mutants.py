@@ -101,9 +101,6 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
             "        with lock.alone_here():\n            yield",
         ),
     ),
-    "a merge of the metadata table used whatever came meanwhile": (
-        Edit(COMMIT + "metadata_commit.py", "            if not prepared.fits(table):", "            if False:"),
-    ),
     "a write published over a restore": (Edit(COMMIT + "coordinator.py", "        refuse_undone(timeline, write)\n", ""),),
     "a restore beside a writer at work": (
         Edit("hudimeta/services/restore.py", "    refuse_living(session, timeline, gone, _WHAT, instant)\n", ""),

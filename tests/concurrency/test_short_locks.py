@@ -214,6 +214,24 @@ def test_a_merge_is_used_though_others_wrote_meanwhile(tmp_path: Path) -> None:
     check_all(table.storage)
 
 
+def test_a_merge_is_made_again_after_what_it_holds_was_taken_back(tmp_path: Path) -> None:
+    table = compacting(tmp_path)
+    session = session_of(table)
+
+    def meanwhile(turn: int) -> None:
+        if turn == compacted:
+            others = hudimeta.Table(table.path, SIMPLE_OPTIONS)  # compacts after ten commits
+            others.rollback(others.timeline.writes[-1].time)
+            others.upsert(simple_rows(range(4, 8), 3))
+            table.model.write(Operation.UPSERT, simple_rows(range(4, 8), 3))
+
+    _, compacted = range(2)  # turns of the lock
+    session.lock = Noted(session, meanwhile)
+    assert write_rows(session, Operation.UPSERT, simple_rows(range(20, 24), 3)).compacted_metadata
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
 def test_a_write_that_was_published_meanwhile_is_not_taken_for_dead(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"))
     seen: list[Timeline] = []
