@@ -226,9 +226,9 @@ class Case:
 
     def merged(self) -> list[Row]:
         """The rows afterwards. Raises Refused where nothing may be changed."""
-        made, met = [], set()
+        made, met, source = [], set(), self._newest()
         for t in self.target:
-            pairs = [(number, s) for number, s in enumerate(self.source) if self.on.value(t, s)]
+            pairs = [(number, s) for number, s in enumerate(source) if self.on.value(t, s)]
             met.update(number for number, _ in pairs)
             rows = "matched" if pairs else "not matched by source"
             chosen = [(self._chosen(rows, t, s), s) for _, s in pairs or [(0, {})]]
@@ -237,9 +237,18 @@ class Case:
                 raise Refused("more than one row of the source")
             changed = [(s.get("ts"), self._changed(clause, t, s)) for clause, s in changes]
             made += [max(changed, key=lambda one: one[0])[1] if len(changed) > 1 else changed[0][1]] if changed else [t]
-        new = [s for number, s in enumerate(self.source) if number not in met]
+        new = [s for number, s in enumerate(source) if number not in met]
         inserted = [clause.values({}, s) for s in new if (clause := self._chosen("not matched", {}, s)) is not None]
         return [row for row in made if row is not None] + inserted
+
+    def _newest(self) -> Sequence[Row]:
+        """The source's newest row of each key, where the statement says that keys are equal."""
+        if not self.ordered or self.by_columns or self.on not in (ON[0], ON[2], *([ON[3]] if self.partitioned else [])):
+            return self.source
+        newest: dict[Any, Row] = {}
+        for row in sorted(self.source, key=lambda row: int(row["ts"])):
+            newest[row["id"], row["p"] if self.partitioned else None] = row
+        return list(newest.values())
 
     def _chosen(self, rows: str, t: Row, s: Row) -> Clause | None:
         return next((clause for clause in self.clauses if clause.rows == rows and clause.holds(t, s)), None)

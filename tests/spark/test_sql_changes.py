@@ -248,6 +248,24 @@ def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(atta
     assert shown(attached, plain, "id = 1") == [(1, 1, 1.0)]
 
 
+@KINDS
+def test_the_newest_row_for_a_key_is_found_before_clauses_are_looked_at(attached: SparkSession, table: Make, kind: str) -> None:
+    """Apache Hudi 1.0.2 and 1.2.0 say the same of these statements."""
+    t = table(type=kind)
+    rows = "(1, 9, 'new'), (1, 5, 'old'), (2, 7, 'old'), (2, 8, 'new'), (99, 5, 'old'), (99, 9, 'new')"
+    columns = "bigint(a) as id, bigint(b) as ts, double(b) as x, concat('p', a % 5) as part, c"
+    source = f"(select {columns} from values {rows} as v(a, b, c))"
+    before = shown(attached, t)
+    clauses = "when matched and s.c = 'old' then update set x = s.x, ts = s.ts when not matched and s.c = 'old' then insert *"
+    for on in ("t.id = s.id", "s.part = t.part and s.id = t.id"):
+        attached.sql(f"merge into {t} t using {source} s on {on} {clauses}")
+        assert shown(attached, t) == before, "the newest rows are for no clause"
+    attached.sql(f"merge into {t} t using {source} s on t.id = s.id and s.ts < 10 {clauses}")
+    assert shown(attached, t, "id in (1, 2)") == [(1, 5, 5.0), (2, 7, 7.0)], "a condition of more than the key is Spark's"
+    attached.sql(f"merge into {t} t using {source} s on t.id = s.id {clauses.replace('old', 'new')}")
+    assert shown(attached, t, "id in (1, 2, 99)") == [(1, 9, 9.0), (2, 8, 8.0), (99, 9, 9.0)]
+
+
 @pytest.mark.rotation(2)
 @KINDS
 def test_the_newest_row_for_a_key_counts_whatever_becomes_of_it(attached: SparkSession, table: Make, kind: str) -> None:

@@ -66,7 +66,7 @@ class Change:
         self.defaults = defaults_of(entry, table)
         """In SQL, by column."""
         named = (*properties.record_keys, *properties.partition_fields)
-        self._ordering = properties.ordering_fields
+        self._ordering, self.keys = properties.ordering_fields, properties.record_keys
         self.ages = StructType()
         """Columns of the source by which the newest of several changes of one row is found; none where it has none."""
         self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))

@@ -14,10 +14,11 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
+from pyspark.sql.functions import col, monotonically_increasing_id, row_number
 from pyspark.sql.types import StructType
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, HudiError
 from hudimeta.sql import (
     Delete,
     MergeAction,
@@ -28,6 +29,7 @@ from hudimeta.sql import (
     quoted,
 )
 from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.merge_clauses import Sides, merge_condition
 from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import arrow_schema
 from pyspark_hudimeta.routed.assignment import same_named
@@ -42,6 +44,7 @@ __all__ = ["ACTIONS", "CLAUSE", "JOINS", "delete", "explained", "merge", "update
 
 _PRESENT, CLAUSE = "_hudimeta_present", "_hudimeta_clause"
 _OURS, _THEIRS = "_hudimeta_ours", "_hudimeta_theirs"
+_PLACE, _TURN = "_hudimeta_place", "_hudimeta_turn"
 _SIDES = {MergeRows.NOT_MATCHED: _THEIRS, MergeRows.NOT_MATCHED_BY_SOURCE: _OURS}
 """The side that rows have which only one side has."""
 ACTIONS = {
@@ -214,6 +217,7 @@ class _Merging(Change):
         """What the clauses make of the table at a moment."""
         source = self.source()
         self.see_ages(source.schema)
+        source = self._newest(source)
         ours, theirs = self.named(self.rows(moment)), self.named(source)
         self._check_conditions(ours, theirs)
         joined = self._joined(ours, theirs, source.columns, schema)
@@ -226,6 +230,35 @@ class _Merging(Change):
             for number, clause in enumerate(self._statement.clauses)
         ]
         return reduce(DataFrame.unionAll, made)
+
+    def _newest(self, source: DataFrame) -> DataFrame:
+        """The newest row of each key, found before any clause is looked at, as Apache Hudi finds it; see `newest_rows`.
+
+        All rows where these match by anything else than the key, or do not say which is newer.
+        """
+        names = self._naming(source.columns)
+        if not names or not self.ages.fields:
+            return source
+        keys = [col(quoted(name)) for name in names]
+        newest_first = [*(col(quoted(name)).desc_nulls_last() for name in self.ages.names), col(_PLACE).desc()]
+        turn = row_number().over(Window.partitionBy(*keys).orderBy(*newest_first))
+        numbered = source.withColumn(_PLACE, monotonically_increasing_id()).withColumn(_TURN, turn)
+        nameless = reduce(lambda one, other: one | other, (key.isNull() for key in keys))
+        return numbered.where((col(_TURN) == 1) | nameless).drop(_PLACE, _TURN)
+
+    def _naming(self, columns: Sequence[str]) -> list[str]:
+        """The source's columns that say which row of the table one is; none where the condition is not that keys are equal."""
+        try:
+            condition = merge_condition(self._statement.on, Sides(self.alias, self._source))
+        except HudiError:  # what the engine does not read is more than equal columns
+            return []
+        joined = {ours.lower(): theirs.lower() for ours, theirs in condition.pairs}
+        keys, fixed = {name.lower() for name in self.keys}, {name.lower() for name in self.fixed}
+        if condition.rest is not None or not keys or not keys <= joined.keys() <= fixed:
+            return []
+        spelt = [name.lower() for name in columns]
+        names = [*joined.values(), *sorted((fixed - joined.keys()) & set(spelt))]
+        return [columns[spelt.index(name)] for name in names] if all(spelt.count(name) == 1 for name in names) else []
 
     def _check_conditions(self, target: str, source: str) -> None:
         """Let Spark say where the condition of a clause names the side that its rows do not have."""
