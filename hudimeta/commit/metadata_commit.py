@@ -31,7 +31,7 @@ from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.slices.read_task import storage_options_of
 from hudimeta.snapshot.table_schema import file_schema
-from hudimeta.storage import Staged, Storage
+from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.stated_keys import Stated, stated
 from hudimeta.timeline import InstantGenerator, Timeline
@@ -151,8 +151,7 @@ class MetadataCommit:
 
             self._define(table, change.statistics)
             encoded = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
-            staged = prepared.staged if prepared is not None else None
-            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, encoded, staged, write_apart)
+            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, encoded, prepared, write_apart)
             self.notes = [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
             proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
             return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
@@ -280,7 +279,7 @@ class MetadataCommit:
         groups: Mapping[str, int],
         deltas: Mapping[str, IndexDelta],
         encoded: Sequence[EncodedLog] = (),
-        staged: Staged | None = None,
+        prepared: PreparedDelta | None = None,
         apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
     ) -> dict[str, str]:
         taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
@@ -294,13 +293,15 @@ class MetadataCommit:
         self._may_be_due = compaction.falls_to(len(compaction.fresh_deltas(table)) + 1, self._compact_after, beside_others)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
         ready: Sequence[WrittenLog] = ()
-        if staged is not None:
-            ready = self._writer.begin_staged(instant, staged, encoded)
+        if prepared is not None:
+            ready = self._writer.begin_staged(instant, prepared.staged, encoded)
         else:
             self._writer.begin(instant)
         logs = [*ready, *self._writer.write_logs(instant, delta, groups), *apart(groups)]
         # A compaction that this table does not know of may bear the time at which a write was completed.
-        self._writer.complete(instant, logs, max(table.timeline.last_time, table.data_timeline.last_time))
+        record = prepared.record_of(logs) if prepared is not None else None
+        after = max(table.timeline.last_time, table.data_timeline.last_time)
+        self._writer.complete(instant, record or self._writer.record(instant, logs), after)
         definitions = table.index_definitions
         by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}
         counts = {name: count for name, count in groups.items() if name not in by_partition}
@@ -328,7 +329,9 @@ class MetadataCommit:
             compaction.compact(self._storage, table, self._writer, self._times, prepared)
         self.compacted = True
         with lock.held():
-            self._tidy(self._now(table))
+            table = self._now(table)
+            gone = [*upkeep.left_behind(self._storage, table), *self._tidy(table)]
+        upkeep.delete(self._storage, gone)
 
     def _compaction(self, table: MetadataTable) -> contextlib.closing[compaction.PreparedCompaction]:
         return contextlib.closing(compaction.prepare(self._storage, table, self._writer, self._times))
@@ -340,12 +343,18 @@ class MetadataCommit:
             timeline.following(earlier.data_timeline)
         return MetadataTable.open(self._storage, self.properties, timeline, earlier)
 
-    def _tidy(self, table: MetadataTable) -> None:
-        """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
+    def _tidy(self, table: MetadataTable) -> list[str]:
+        """Clean what the compactions of the metadata table superseded, and archive its old instants, when that is due.
+
+        Returns:
+            What is to be deleted when the lock was let go.
+        """
         kept = self._upkeep
-        if upkeep.clean(self._storage, table, self._times, kept.retained):
+        gone = upkeep.clean(self._storage, table, self._times, kept.retained)
+        if gone:
             table = MetadataTable.open(self._storage, self.properties, table.data_timeline, table)
         upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
+        return gone
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""

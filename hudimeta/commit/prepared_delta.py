@@ -14,7 +14,7 @@ from itertools import chain
 from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.writer import EncodedLog, MetadataWriter
+from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.storage import Staged
 from hudimeta.types import Action
 
@@ -33,6 +33,7 @@ class PreparedDelta:
         groups: How many file groups each metadata partition had.
         logs: By metadata partition; those that begin file groups have none here.
         staged: The announcement of the delta commit and all of its logs, on their way.
+        record: What its completed file says where all of these logs are its own.
     """
 
     change: CommitChange
@@ -40,6 +41,7 @@ class PreparedDelta:
     groups: Mapping[str, int]
     logs: Mapping[str, Sequence[EncodedLog]]
     staged: Staged
+    record: bytes
 
     @classmethod
     def of(cls, change: CommitChange, groups: Mapping[str, int], writer: MetadataWriter) -> PreparedDelta:
@@ -47,7 +49,12 @@ class PreparedDelta:
         deltas = {name: maintainer_for(name).delta(name, change) for name in change.table.ready}
         plain = {name: found.parts for name, found in deltas.items() if not any(part.begins for part in found.parts)}
         logs = {name: writer.encode_logs(change.instant, MetadataDelta(parts), groups) for name, parts in plain.items()}
-        return cls(change, deltas, groups, logs, writer.stage(change.instant, chain(*logs.values())))
+        record = writer.record(change.instant, [log.about for log in chain(*logs.values())])
+        return cls(change, deltas, groups, logs, writer.stage(change.instant, chain(*logs.values())), record)
+
+    def record_of(self, logs: Sequence[WrittenLog]) -> bytes | None:
+        """What the completed file says of these logs; None where they are others than those that were made ready."""
+        return self.record if logs == [log.about for log in chain(*self.logs.values())] else None
 
     def close(self) -> None:
         """Let go what was not published."""

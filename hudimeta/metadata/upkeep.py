@@ -3,11 +3,14 @@
 Both run under the table lock, after a compaction of the metadata table. Superseded files are known without any listing: the
 plan of a compaction names the logs that it merged and the base files that it followed on. Files that a reader may still have
 planned with stay: those of the newest instants, more of them than of the data table.
+
+A clean only says which files are out of use: they are deleted when the lock was let go, which takes longer than all else. What
+a process that died meanwhile has left is deleted after the next compaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import clean_instant
@@ -20,7 +23,7 @@ from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["archive", "clean", "take_back_cleans"]
+__all__ = ["archive", "clean", "delete", "left_behind", "take_back_cleans"]
 
 LEAST_RETAINED = 20
 """Delta commits whose slices stay, whatever the data table retains."""
@@ -28,8 +31,8 @@ LEAST_RETAINED = 20
 _POLICY = "KEEP_LATEST_COMMITS"
 
 
-def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retained: int) -> int:
-    """Delete files of the metadata table that compactions have superseded. The caller holds the table lock.
+def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retained: int) -> list[str]:
+    """Put files of the metadata table out of use that compactions have superseded. The caller holds the table lock.
 
     Args:
         storage: Rooted at the data table.
@@ -38,13 +41,13 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
         retained: Commits that the data table's cleaning retains.
 
     Returns:
-        How many files went.
+        What is to be deleted when the lock was let go, see `delete`.
     """
     timeline = table.timeline
     keep = max(LEAST_RETAINED, retained + retained // 5)
     writes = timeline.writes
     if len(writes) <= keep:
-        return 0
+        return []
     earliest = writes[-keep]
     cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
     begin = (timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
@@ -53,19 +56,50 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
         for partition, name in _superseded(timeline, compaction):
             gone.setdefault(partition, set()).add(name)
     if not gone:
-        return 0
+        return []
     files = {partition: tuple(sorted(names)) for partition, names in sorted(gone.items())}
     the_plan = CleanPlan(_POLICY, earliest, files, (), writes[-1].time)
     inner = storage.sub(METADATA_ROOT)
-    instant = clean_instant(table, times)
-    TimelineWriter(inner, timeline.folder).create_requested(
-        instant, Action.CLEAN, encode_plan(without_user(inner.root), the_plan)
-    )
-    return _run(inner, timeline, times, instant, the_plan)
+    instant, writer = clean_instant(table, times), TimelineWriter(inner, timeline.folder)
+    writer.create_requested(instant, Action.CLEAN, encode_plan(without_user(inner.root), the_plan))
+    writer.create_inflight(instant, Action.CLEAN)
+    completion = times.next(instant, timeline.last_time)
+    writer.complete(instant, Action.CLEAN, completion, encode_metadata(instant, the_plan, the_plan.n_files))
+    return _paths(files)
+
+
+def _paths(files: Mapping[str, Sequence[str]]) -> list[str]:
+    """In the order in which they are deleted."""
+    return sorted(join(partition, name) for partition, names in files.items() for name in names)
+
+
+def left_behind(storage: Storage, table: MetadataTable) -> list[str]:
+    """What is to be deleted of the last clean, whose process may have died before it was done; costs one request.
+
+    Args:
+        storage: Rooted at the data table.
+        table: The metadata table.
+    """
+    cleans = [i for i in table.timeline.completed if i.action is Action.CLEAN]
+    found = table.timeline.metadata(cleans[-1])["partitionMetadata"] or {} if cleans else {}
+    paths = _paths({name: [path.rpartition("/")[2] for path in one["successDeleteFiles"]] for name, one in found.items()})
+    return paths if paths and storage.sub(METADATA_ROOT).stat(paths[-1]) is not None else []
+
+
+def delete(storage: Storage, paths: Sequence[str]) -> None:
+    """Delete files that are out of use, in their order: while the last one is there, some may be.
+
+    Args:
+        storage: Rooted at the data table.
+        paths: Relative to the metadata table.
+    """
+    inner = storage.sub(METADATA_ROOT)
+    for path in paths:
+        inner.delete(path)
 
 
 def take_back_cleans(storage: Storage, table: MetadataTable) -> None:
-    """Take back cleans that died: their plan is made again, and what they deleted is deleted then.
+    """Take back cleans that died before they were completed: their plan is made again.
 
     Args:
         storage: Rooted at the data table.
@@ -76,16 +110,6 @@ def take_back_cleans(storage: Storage, table: MetadataTable) -> None:
         if instant.action is Action.CLEAN:
             writer.delete_pending(instant.time, Action.CLEAN, State.INFLIGHT)
             writer.delete_pending(instant.time, Action.CLEAN, State.REQUESTED)
-
-
-def _run(inner: Storage, timeline: Timeline, times: InstantGenerator, instant: str, the_plan: CleanPlan) -> int:
-    writer = TimelineWriter(inner, timeline.folder)
-    writer.create_inflight(instant, Action.CLEAN)
-    paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
-    deleted = sum(inner.delete(path) for path in paths)
-    completion = times.next(instant, timeline.last_time)
-    writer.complete(instant, Action.CLEAN, completion, encode_metadata(instant, the_plan, deleted))
-    return deleted
 
 
 def _superseded(timeline: Timeline, compaction: Instant) -> Iterator[tuple[str, str]]:

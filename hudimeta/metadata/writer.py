@@ -149,9 +149,8 @@ class MetadataWriter:
         ids = {group: file_group_id(partition, group, data_partition) for group in changes or ()}
         logs = [self._encoded(instant, LOG_TOKEN, ids[group], part) for group, part in (changes or {}).items()]
         stats += [_log_stat(instant, log) for log in self.put_logs(logs)]
-        self._complete(
-            instant, Operation.BULK_INSERT.value, stats, after, {} if instant < INIT_BELOW else {ANEW_KEY: partition}
-        )
+        extra = {} if instant < INIT_BELOW else {ANEW_KEY: partition}
+        self.complete(instant, self._record(Operation.BULK_INSERT.value, stats, extra), after)
 
     def lay_groups(
         self, partition: str, instant: str, groups: int, data_partition: str = "", announce: Announce = nullcontext
@@ -336,20 +335,22 @@ class MetadataWriter:
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
         return frame_block(BlockType.HFILE_DATA, header, content)
 
-    def complete(self, instant: str, logs: Sequence[WrittenLog], after: str) -> None:
+    def record(self, instant: str, logs: Sequence[WrittenLog]) -> bytes:
+        """What the completed file of a delta commit holds that has written these logs."""
+        return self._record("UPSERT_PREPPED", [_log_stat(instant, log) for log in logs])
+
+    def complete(self, instant: str, record: bytes, after: str) -> None:
         """Complete a delta commit, whose instant is the data commit's.
 
         Args:
             instant: Of the data commit.
-            logs: What was written.
+            record: See `record`.
             after: The last time on the metadata timeline. The completion lies after it, however far this machine's clock is
                 behind that of the last writer: one before a compaction would hide the logs below its base files.
         """
-        self._complete(instant, "UPSERT_PREPPED", [_log_stat(instant, log) for log in logs], after)
+        self._timeline.complete(instant, Action.DELTA_COMMIT, self._times.next(instant, after), record)
 
-    def _complete(
-        self, instant: str, operation: str, stats: list[dict[str, Any]], after: str = "", extra: Mapping[str, str] | None = None
-    ) -> None:
+    def _record(self, operation: str, stats: list[dict[str, Any]], extra: Mapping[str, str] | None = None) -> bytes:
         by_partition: dict[str, list[dict[str, Any]]] = {}
         for stat in stats:
             by_partition.setdefault(stat["partitionPath"], []).append(stat)
@@ -358,8 +359,7 @@ class MetadataWriter:
             "operationType": operation,
             "extraMetadata": {"schema": schema_text(self._version, meta_fields=False), **(extra or {})},
         }
-        completion = self._times.next(instant, after)
-        self._timeline.complete(instant, Action.DELTA_COMMIT, completion, encode_commit_metadata(metadata))
+        return encode_commit_metadata(metadata)
 
 
 def _path_of(log: EncodedLog) -> str:

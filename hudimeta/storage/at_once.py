@@ -1,4 +1,4 @@
-"""Many small requests at once, on threads that stay: starting a thread takes longer than a small read of a local disk."""
+"""Small requests on threads that stay: starting a thread takes longer than a small read of a local disk."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 from hudimeta.engine.machine import machine
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["FEW_NEARBY", "PARALLEL_REQUESTS", "at_once", "is_nearby"]
+__all__ = ["FEW_NEARBY", "PARALLEL_REQUESTS", "StayingThreads", "at_once", "is_nearby"]
 
 PARALLEL_REQUESTS = 16
 FEW_NEARBY = 16
@@ -23,8 +23,46 @@ FEW_NEARBY = 16
 T = TypeVar("T")
 R = TypeVar("R")
 
-_pool: ThreadPoolExecutor | None = None
-_making = threading.Lock()
+
+class StayingThreads:
+    """Threads of a process that are started when they are first wanted, and again in a forked child, which has none.
+
+    What runs on them must not wait for something else that is to run on them: all of them might do so.
+
+    Args:
+        most: How many.
+        name: What they are called.
+    """
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most, self._name = most, name
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._making = threading.Lock()
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """Runs what is handed to it."""
+        with self._making:
+            if self._pool is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._pool = ThreadPoolExecutor(self._most, self._name)
+            return self._pool
+
+    def begin(self, act: Callable[[T], None], item: T) -> Future[None] | None:
+        """Begin something; None where this machine has no threads, and it is done by now."""
+        if machine().threads:
+            return self.pool.submit(act, item)
+        act(item)
+        return None
+
+
+_REQUESTS = StayingThreads(PARALLEL_REQUESTS, "hudimeta-requests")
 
 
 def is_nearby(storage: Storage) -> bool:
@@ -43,24 +81,4 @@ def at_once(request: Callable[[T], R], items: Sequence[T], storage: Storage | No
     few = 1 if storage is None or not is_nearby(storage) else FEW_NEARBY
     if len(items) <= few or not machine().threads:
         return [request(item) for item in items]
-    return list(_shared_pool().map(request, items))
-
-
-def _shared_pool() -> ThreadPoolExecutor:
-    global _pool
-    with _making:
-        if _pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            _pool = ThreadPoolExecutor(PARALLEL_REQUESTS, "hudimeta-requests")
-        return _pool
-
-
-def _forget() -> None:
-    """In a forked child no thread of the pool is alive, and the lock may be held by one that is not there."""
-    global _pool, _making
-    _pool, _making = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    return list(_REQUESTS.pool.map(request, items))

@@ -110,8 +110,8 @@ class LocalStorage:
         target = self.place_of(path)
         with translated(path):
             # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
-            while os.path.lexists(target) or not is_created(target, data):
-                if replace(target, data):
+            while os.path.lexists(target) or not is_created(target, data, self.order.wait):
+                if replace(target, data, self.order.wait):
                     break
             self.order.named(target)
 
@@ -119,7 +119,7 @@ class LocalStorage:
         """See `Storage.put_if_absent`."""
         target = self.place_of(path)
         with translated(path):
-            create(target, data)
+            create(target, data, self.order.wait)
             self.order.named(target)
 
     def stage(self, files: Sequence[NewFile]) -> Staged:

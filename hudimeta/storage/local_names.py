@@ -49,16 +49,20 @@ def open_new(target: str) -> Any:
     return open(target, "xb", buffering=1 << 20)
 
 
-def create(target: str, data: bytes) -> None:
+BeforeName = Callable[[], None]
+"""Called when a file's bytes are on the disk, right before it gets its name."""
+
+
+def create(target: str, data: bytes, before: BeforeName) -> None:
     """Create `target` with all its bytes at once; FileExistsError when it is there."""
-    _with_folder(target, lambda: _link_new(os.path.dirname(target), target, data))
+    _with_folder(target, lambda: _link_new(os.path.dirname(target), target, data, before))
 
 
-def is_created(target: str, data: bytes) -> bool:
+def is_created(target: str, data: bytes, before: BeforeName) -> bool:
     """Create `target`, without a checksum that Hadoop kept of an older one; False when it is there."""
     drop_checksum(target)
     try:
-        create(target, data)
+        create(target, data, before)
     except FileExistsError:
         return False
     return True
@@ -74,7 +78,7 @@ def _with_folder(target: str, make: Callable[[], Any]) -> Any:
     return make()
 
 
-def replace(target: str, data: bytes) -> bool:
+def replace(target: str, data: bytes, before: BeforeName) -> bool:
     """Give `target` other bytes at once; False when another process took the temporary name away: then it is to be tried again.
 
     Who writes under that name holds the operating system's lock on the file that has it.
@@ -95,6 +99,7 @@ def replace(target: str, data: bytes) -> bool:
         try:
             os.ftruncate(fd, 0)
             _write_all(fd, data)
+            before()
             drop_checksum(target)
             os.replace(temporary, target)
         except FileNotFoundError:
@@ -121,12 +126,13 @@ def drop_checksum(target: str) -> None:
         os.unlink(os.path.join(folder, f".{name}.crc"))
 
 
-def _link_new(folder: str, target: str, data: bytes) -> None:
+def _link_new(folder: str, target: str, data: bytes, before: BeforeName) -> None:
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     nameless = _nameless(folder, data)
     if nameless is not None:
         try:
+            before()
             give_name(nameless, target)
         finally:
             os.close(nameless)
@@ -135,6 +141,7 @@ def _link_new(folder: str, target: str, data: bytes) -> None:
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         _write_all(fd, data)
+        before()
         os.link(temporary, target)
     finally:
         os.close(fd)

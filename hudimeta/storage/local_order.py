@@ -1,67 +1,44 @@
-"""New names on a local disk become durable together where the file system keeps them in order.
+"""New names on a local disk, which become durable in the order in which they were given.
 
-A file's bytes are on the disk before it has a name, see `local_names`. The name itself is durable once its folder was brought
-to the disk, for which whoever holds a lock would wait several times. A file system with one journal of metadata writes names
-in the order in which they were given: a power failure may take the last ones, never one before another that stays. There it is
-enough to wait at the end, before anybody is told that the write is done. On all others each name is waited for at once.
+A file's bytes are on the disk before it has a name, see `local_names`; the name is durable once its folder was brought to the
+disk. Whoever gives several names under a lock would wait for the disk after each of them, and then for a core. So within
+`together` the disk works beside what comes next, such as the bytes of the next file. Only the next name waits for it: a power
+failure may take the last name that was given, never one before another that stays. The end of `together` waits for all,
+before anybody is told that the write is done.
 
-A name that goes takes the file's space with it, which is most of the work. That is done at the end as well: until then the file
-is open.
+A name that goes takes the file's space with it, which is most of the work. Within `together` that is left to its end: until
+then the file is open.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import threading
 import warnings
 from collections.abc import Iterator
-from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hudimeta.config import HudiWarning
+from hudimeta.storage.at_once import StayingThreads
 from hudimeta.storage.local_names import sync_folder
 
-__all__ = ["LocalOrder", "device_of", "keeps_order", "kind_of_device"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
-_ORDERED = frozenset({"ext3", "ext4", "xfs"})
-"""File systems whose journal takes all changes of names, in their order."""
-_MOST_OPEN = 256
-"""Removed files that are open at a time: a process may have a thousand descriptors."""
+__all__ = ["LocalOrder"]
+
+_DISK = StayingThreads(6, "hudimeta-disk")
+"""A small commit gives names in so many folders."""
+_MOST_OPEN = 4096
 _ONLY_THE_NAME = getattr(os, "O_PATH", 0)
-_MOUNTS = Path("/proc/self/mountinfo")
 
 
-def kind_of_device(mounts: str, device: int) -> str:
-    """The kind of the file system on a device.
-
-    Args:
-        mounts: Content of `/proc/self/mountinfo`, a line a mount: `27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw`.
-        device: `st_dev` of a file on it.
-
-    Returns:
-        Such as `ext4`; "" where no mount has that device.
-    """
-    number = f"{os.major(device)}:{os.minor(device)}"
-    for line in mounts.splitlines():
-        mount, _, source = line.partition(" - ")
-        if mount.split()[2:3] == [number]:
-            return source.partition(" ")[0]
-    return ""
-
-
-@lru_cache(maxsize=64)
-def keeps_order(device: int) -> bool:
-    """Whether a device keeps new names in the order in which they were given; False where the system does not tell."""
-    try:
-        return kind_of_device(_MOUNTS.read_text(errors="replace"), device) in _ORDERED
-    except OSError:
-        return False
-
-
-def device_of(folder: str) -> int:
-    """The number of the device that holds a folder. Raises FileNotFoundError."""
-    return os.stat(folder).st_dev
+def _most_open() -> int:
+    """How many removed files may be open at a time: half of what the process may open."""
+    may = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MOST_OPEN if may == resource.RLIM_INFINITY else min(_MOST_OPEN, may // 2)
 
 
 class LocalOrder:
@@ -69,36 +46,46 @@ class LocalOrder:
 
     def __init__(self) -> None:
         self._together = 0
-        self._waiting: dict[str, int] = {}
-        """The device of each folder that has a name which is not durable yet."""
+        self._syncing: dict[str, Future[None]] = {}
+        """What brings a folder to the disk that has a name which may not be durable yet."""
         self._removed: list[int] = []
         """Descriptors of files without a name."""
+        self._most_open = _most_open() if _ONLY_THE_NAME else 0
         self._lock = threading.Lock()
 
-    def named(self, target: str) -> None:
-        """A file got its name: make that durable, now or at the end of `together`."""
-        folder = os.path.dirname(target)
-        if self._together:
-            try:
-                device = device_of(folder)
-            except FileNotFoundError:  # the name is gone with its folder
-                return
-            if keeps_order(device) and self._waits(folder, device):
-                return
-            self.settle()  # what another journal is to have before
-        sync_folder(folder)
+    def wait(self) -> None:
+        """Wait until what was named is durable: only then another name may be given.
 
-    def _waits(self, folder: str, device: int) -> bool:
+        Raises:
+            OSError: The disk does not take it.
+        """
+        if not self._syncing:
+            return
         with self._lock:
-            if not self._together or any(other != device for other in self._waiting.values()):
-                return False
-            self._waiting[folder] = device
-            return True
+            syncing = list(self._syncing.items())
+        for folder, running in syncing:
+            try:
+                running.result()
+            finally:
+                with self._lock:
+                    if self._syncing.get(folder) is running:
+                        del self._syncing[folder]
+
+    def named(self, target: str) -> None:
+        """A file got its name: make that durable, now or, within `together`, beside what comes next."""
+        folder = os.path.dirname(target)
+        if not self._together:
+            sync_folder(folder)
+            return
+        with self._lock:
+            running = _DISK.begin(sync_folder, folder)
+            if running is not None:
+                self._syncing[folder] = running
 
     def remove(self, target: str) -> None:
         """Take the name of a file away. Raises FileNotFoundError."""
         held = None
-        if self._together and _ONLY_THE_NAME and len(self._removed) < _MOST_OPEN:
+        if self._together and len(self._removed) < self._most_open:
             with contextlib.suppress(OSError):  # a removal that fails says why
                 held = os.open(target, _ONLY_THE_NAME | os.O_NOFOLLOW)
         try:
@@ -109,18 +96,16 @@ class LocalOrder:
                     self._removed.append(held)
 
     def settle(self) -> None:
-        """Make durable what was named until now, and give back the space of what was removed."""
+        """Give back the space of what was removed, and wait until what was named is durable."""
         with self._lock:
-            waiting, self._waiting = self._waiting, {}
             removed, self._removed = self._removed, []
         for descriptor in removed:
             os.close(descriptor)
-        for folder in waiting:  # the first one takes most of what the others have with it
-            sync_folder(folder)
+        self.wait()
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Names that are given inside the with block are durable at its end.
+        """What is named inside the with block is durable at its end.
 
         A disk that fails there is warned of: what got its name can be seen, and is no error any more.
         """

@@ -44,6 +44,7 @@ class LocalStaged:
         """See `Staged.publish`."""
         named: dict[str, NewFile] = {}
         try:
+            self._storage.order.wait()
             for file in chain(*wanted(self._files, paths)):
                 if before is not None:
                     before(file)

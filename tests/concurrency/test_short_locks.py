@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,11 +19,11 @@ from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.services import clean
 from hudimeta.services.compaction import compact
-from hudimeta.storage import CountingStorage, RequestKind, local_order, open_storage
+from hudimeta.storage import CountingStorage, RequestKind, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock, Timeline
-from hudimeta.types import Action, Operation
+from hudimeta.types import Action, Instant, Operation
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 
@@ -267,24 +268,49 @@ def test_writers_leave_a_clean_to_whoever_planned_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_wait_for_the_disk_when_the_lock_was_let_go(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_order, "keeps_order", lambda device: True)
+def test_who_holds_the_lock_waits_for_the_bytes_of_two_files_alone(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**INDEXED, "hoodie.datasource.write.table.type": kind})
     table.write(Operation.UPSERT, simple_rows(range(8), 1))
     session, rows, synced, fsync = session_of(table), simple_rows(range(4, 12), 2), list[tuple[str, bool]](), os.fsync
+    lock, writer = session.lock, threading.get_ident()
 
     def noted(fd: int) -> None:
-        at = os.readlink(f"/proc/self/fd/{fd}")
-        synced.append((os.path.relpath(at, table.path), guard.is_held))
+        at = os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), table.path)
+        synced.append((at, lock.is_held and threading.get_ident() == writer))
         fsync(fd)
 
-    guard = session.lock
     monkeypatch.setattr(os, "fsync", noted)
     write_rows(session, Operation.UPSERT, rows)
     table.model.write(Operation.UPSERT, rows)
-    under_lock = [path for path, held in synced if held]
-    afterwards = {path for path, held in synced[[held for _, held in synced].index(True) :] if not held}
-    assert len(under_lock) == 2, "the bytes of the two completed files"
-    assert all("timeline/#" in path for path in under_lock), under_lock
-    assert {".hoodie/timeline", ".hoodie/metadata/.hoodie/timeline", ".hoodie/metadata/files"} <= afterwards
+    waited_for = [path for path, waits in synced if waits]
+    assert len(waited_for) == 2
+    assert all("timeline/#" in path for path in waited_for), waited_for
+    folders = {".hoodie/timeline", ".hoodie/metadata/.hoodie/timeline", ".hoodie/metadata/files"}
+    assert folders <= {path for path, waits in synced if not waits}
     table.model.check(table.read())
+
+
+def test_what_a_clean_of_the_metadata_table_leaves_is_deleted_by_the_next(tmp_path: Path) -> None:
+    options = {**INDEXED, **OFTEN, "hoodie.clean.commits.retained": "1"}
+    table, inner = ModelledTable(str(tmp_path / "t"), options), tmp_path / "t/.hoodie/metadata"
+
+    def cleans() -> list[Instant]:
+        timeline = Timeline.load(open_storage(inner))
+        return [i for i in timeline.completed if i.action is Action.CLEAN]
+
+    while not cleans():
+        table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    (last,) = cleans()
+    partitions = Timeline.load(open_storage(inner)).metadata(last)["partitionMetadata"]
+    gone = sorted(inner / name / file for name, one in partitions.items() for file in one["successDeleteFiles"])
+    assert gone
+    assert not any(path.exists() for path in gone)
+    for path in gone[len(gone) // 2 :]:  # as if its process had died half-way
+        path.write_bytes(b"left")
+    while len(cleans()) == 1:
+        table.write(Operation.UPSERT, simple_rows(range(4), 2))
+    assert not any(path.exists() for path in gone)
+    table.check()
+    check_all(table.storage)

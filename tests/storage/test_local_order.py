@@ -1,56 +1,77 @@
-"""New names of a local disk: durable at once, or together where the file system keeps their order."""
+"""New names of a local disk become durable in their order, beside what comes next; removed files are gone at once."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import StorageError
-from hudimeta.storage import CountingStorage, LocalStorage, NewFile, Storage, in_one_go, local_order
+from hudimeta.storage import CountingStorage, LocalStorage, NewFile, Storage, in_one_go
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
-from hudimeta.storage.local_order import kind_of_device
 
-MOUNTS = """\
-22 27 0:21 / /proc rw,relatime - proc proc rw
-27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard
-30 25 0:27 / /dev/shm rw - tmpfs tmpfs rw,size=24684084k
-41 27 8:17 /some\\040where /data rw - xfs /dev/sdb1 rw
 
-not a mount
-"""
+class Disk:
+    """What a disk was asked for.
+
+    Attributes:
+        events: `named` with a path, `durable` with a folder, in the order in which they were done.
+        threads: Which threads brought folders to the disk.
+    """
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.events: list[tuple[str, str]] = []
+        self.threads: set[int] = set()
+        self._root, fsync, link, rename = root, os.fsync, os.link, os.replace
+
+        def synced(fd: int) -> None:
+            at = os.readlink(f"/proc/self/fd/{fd}")
+            fsync(fd)
+            if os.path.isdir(at):
+                self.threads.add(threading.get_ident())
+                self._note("durable", at)
+
+        def linked(source: str, target: str, **named: object) -> None:
+            link(source, target, **named)  # type: ignore[arg-type]
+            self._note("named", target)
+
+        def renamed(source: str, target: str) -> None:
+            rename(source, target)
+            self._note("named", target)
+
+        for name, act in (("fsync", synced), ("link", linked), ("replace", renamed)):
+            monkeypatch.setattr(os, name, act)
+
+    def _note(self, what: str, path: str) -> None:
+        self.events.append((what, os.path.relpath(path, self._root)))
+
+    def take(self, what: str) -> list[str]:
+        """The paths of one kind of event."""
+        return [path for kind, path in self.events if kind == what]
+
+    def not_durable(self) -> Iterator[tuple[str, set[str]]]:
+        """Each name, with the folders of names before it that were not durable by then."""
+        open_folders: set[str] = set()
+        for what, path in self.events:
+            if what == "named":
+                yield path, set(open_folders)
+                open_folders.add(os.path.dirname(path))
+            else:
+                open_folders.discard(path)
+        yield "the end", open_folders
 
 
 @pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Folders that were brought to the disk."""
-    found: list[str] = []
-    real = os.fsync
-
-    def fsync(fd: int) -> None:
-        at = os.readlink(f"/proc/self/fd/{fd}")
-        if os.path.isdir(at):
-            found.append(os.path.basename(at))
-        real(fd)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    return found
-
-
-def _keeping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_order, "keeps_order", lambda device: True)
-
-
-@pytest.mark.parametrize(
-    ("device", "kind"), [((254, 0), "ext4"), ((0, 27), "tmpfs"), ((8, 17), "xfs"), ((8, 1), ""), ((0, 99), "")]
-)
-def test_the_kind_of_a_device_is_that_of_its_mount(device: tuple[int, int], kind: str) -> None:
-    assert kind_of_device(MOUNTS, os.makedev(*device)) == kind
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    for folder in "abcd":
+        (tmp_path / folder).mkdir()
+    return Disk(tmp_path, monkeypatch)
 
 
 def _puts(storage: Storage) -> None:
@@ -58,97 +79,102 @@ def _puts(storage: Storage) -> None:
     storage.put_if_absent("b/1", b"x")
     storage.put_if_unchanged("a/1", b"y", b"x")
     storage.sub("c").put("1", b"x")
-    storage.stage([NewFile("d/1", b"x"), NewFile("b/2", b"x", False)]).publish()
+    storage.put("d/1", b"")
 
 
-def test_names_that_keep_their_order_wait_for_the_disk_once(
-    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _keeping(monkeypatch)
+def test_no_name_is_given_before_those_before_it_are_durable(tmp_path: Path, disk: Disk) -> None:
     storage = LocalStorage(str(tmp_path))
     with in_one_go(CountingStorage(FaultyStorage(storage, FaultPlan(None, Fault.KILL)))):
         _puts(storage)
-        assert synced == []
-    assert sorted(synced) == ["a", "b", "c", "d"]
-    synced.clear()
-    storage.put("a/2", b"x")
-    assert synced == ["a"], "afterwards each is durable at once"
+    assert disk.take("named") == ["a/1", "b/1", "a/1", "c/1", "d/1"]
+    assert all(not waiting for _, waiting in disk.not_durable()), disk.events
+    assert threading.get_ident() not in disk.threads, "who writes does not wait for each folder"
 
 
-def test_other_names_are_waited_for_one_by_one(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_order, "keeps_order", lambda device: False)
+def test_staged_files_are_named_together_after_those_before_them(tmp_path: Path, disk: Disk) -> None:
     storage = LocalStorage(str(tmp_path))
     with in_one_go(storage):
-        _puts(storage)
-        assert sorted(synced) == ["a", "a", "b", "b", "c", "d"]
-    assert len(synced) == 6
+        storage.put("a/1", b"x")
+        storage.stage([NewFile("b/1", b"x"), NewFile("c/1", b"x", False), NewFile("b/2", b"x", False)]).publish()
+        storage.put("d/1", b"x")
+    waiting = dict(disk.not_durable())
+    assert waiting["c/1"] == waiting["d/1"] == waiting["the end"] == set(), disk.events
+    assert disk.take("durable").count("b") == 1
 
 
-def test_what_is_named_on_another_disk_comes_after_what_was_named_before(
-    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_each_name_is_durable_when_it_was_given(tmp_path: Path, disk: Disk) -> None:
     storage = LocalStorage(str(tmp_path))
-    for path in ("here/0", "there/0", "other/0"):
-        storage.put(path, b"")
-    synced.clear()
-    monkeypatch.setattr(local_order, "device_of", lambda folder: 1 + folder.endswith("/other"))
-    _keeping(monkeypatch)
     with in_one_go(storage):
-        storage.put("here/1", b"x")
-        storage.put("there/1", b"x")
-        assert synced == []
-        storage.put("other/1", b"x")
-        assert synced == ["here", "there", "other"]
-        storage.put("here/2", b"x")
-        assert synced == ["here", "there", "other"]
-    assert synced == ["here", "there", "other", "here"]
+        pass
+    _puts(storage)
+    assert disk.take("durable") == ["a", "b", "a", "c", "d"]
+    assert disk.threads == {threading.get_ident()}
 
 
-def test_a_folder_that_is_gone_at_the_end_keeps_no_name_from_the_disk(
-    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _keeping(monkeypatch)
+def test_a_folder_that_is_gone_keeps_nobody_waiting(tmp_path: Path, disk: Disk) -> None:
     storage = LocalStorage(str(tmp_path))
     with in_one_go(storage):
         storage.put("a/1", b"x")
         storage.put("b/1", b"x")
         shutil.rmtree(tmp_path / "b")
-    assert synced == ["a"]
+        storage.put("a/2", b"x")
+    assert storage.read("a/2") == b"x"
+    assert disk.take("durable").count("a") == 2
 
 
-def test_names_within_one_another_are_durable_with_the_inner_end(
-    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _keeping(monkeypatch)
+def test_names_within_one_another_are_durable_with_the_inner_end(tmp_path: Path, disk: Disk) -> None:
     storage = LocalStorage(str(tmp_path))
     with in_one_go(storage):
         with in_one_go(storage):
             storage.put("a/1", b"x")
-        assert synced == ["a"]
+        assert disk.take("durable") == ["a"]
         storage.put("b/1", b"x")
-        assert synced == ["a"]
-    assert synced == ["a", "b"]
+    assert disk.take("durable") == ["a", "b"]
+
+
+def _fails(fd: int) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_disk_that_fails_before_the_next_name_is_an_error_of_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put("a/0", b"")
+    with in_one_go(storage):
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "fsync", _fails)
+            storage.put("a/1", b"")
+            with pytest.raises(StorageError, match="Input/output error"):
+                storage.put("a/2", b"")
+        assert storage.stat("a/2") is None
+        storage.put("a/3", b"x")
+    assert storage.read("a/3") == b"x"
 
 
 def test_a_disk_that_fails_at_the_end_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _keeping(monkeypatch)
     storage = LocalStorage(str(tmp_path))
+    storage.put("a/0", b"")
 
-    def fails(fd: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    def writes(put: Callable[[], None]) -> None:
+    def writes() -> None:
         with in_one_go(storage):
-            put()
-            monkeypatch.setattr(os, "fsync", fails)
+            monkeypatch.setattr(os, "fsync", _fails)
+            storage.put("a/1", b"")
 
     with pytest.warns(HudiWarning, match="may not survive a power failure"):
-        writes(lambda: storage.put("a/1", b"x"))
-    assert storage.read("a/1") == b"x"
+        writes()
+    assert storage.read("a/1") == b""
 
 
-def test_removed_files_are_gone_at_once_and_keep_no_descriptor(tmp_path: Path) -> None:
-    storage, most = LocalStorage(str(tmp_path)), 256
+def test_many_threads_may_put_in_one_go(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    with in_one_go(storage):
+        storage.stage([NewFile(f"{number % 7}/{number}", b"x") for number in range(200)]).publish()
+    assert sum(len(storage.list(str(folder))) for folder in range(7)) == 200
+
+
+def test_removed_files_are_gone_at_once_and_keep_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 20
+    monkeypatch.setattr("hudimeta.storage.local_order._MOST_OPEN", most)
+    storage = LocalStorage(str(tmp_path))
     paths = [f"a/{number}" for number in range(most + 10)]
     for path in paths:
         storage.put(path, b"x")
@@ -157,7 +183,7 @@ def test_removed_files_are_gone_at_once_and_keep_no_descriptor(tmp_path: Path) -
         assert all(storage.delete(path) for path in paths)
         assert not storage.delete(paths[0])
         assert storage.list("a") == []
-        assert before <= len(os.listdir("/proc/self/fd")) <= before + most, "not one for each of very many"
+        assert before < len(os.listdir("/proc/self/fd")) <= before + most, "not one for each of very many"
     assert len(os.listdir("/proc/self/fd")) == before
 
 

@@ -123,7 +123,8 @@ def _write_metadata(table: ModelledTable, partition: str, change: Callable[[Reco
     groups = {partition: len(metadata.file_groups(partition))}
     writer.begin(instant)
     delta = MetadataDelta([PartitionDelta(partition, **change(writer.layout))])
-    writer.complete(instant, writer.write_logs(instant, delta, groups), metadata.timeline.last_time)
+    record = writer.record(instant, writer.write_logs(instant, delta, groups))
+    writer.complete(instant, record, metadata.timeline.last_time)
 
 
 def _said(records: pa.Table, **values: Any) -> pa.Table:
