@@ -51,6 +51,7 @@ class LocalOrder:
         self._removed: list[int] = []
         """Descriptors of files without a name."""
         self._most_open = _most_open() if _ONLY_THE_NAME else 0
+        self._process = os.getpid()
         self._lock = threading.Lock()
 
     def wait(self) -> None:
@@ -62,6 +63,7 @@ class LocalOrder:
         if not self._syncing:
             return
         with self._lock:
+            self._leave_to_parent()
             syncing = list(self._syncing.items())
         for folder, running in syncing:
             try:
@@ -71,6 +73,11 @@ class LocalOrder:
                     if self._syncing.get(folder) is running:
                         del self._syncing[folder]
 
+    def _leave_to_parent(self) -> None:
+        """In a forked child: what its parent waits for runs on threads that only that has."""
+        if os.getpid() != self._process:
+            self._process, self._syncing = os.getpid(), {}
+
     def named(self, target: str) -> None:
         """A file got its name: make that durable, now or, within `together`, beside what comes next."""
         folder = os.path.dirname(target)
@@ -78,6 +85,7 @@ class LocalOrder:
             sync_folder(folder)
             return
         with self._lock:
+            self._leave_to_parent()
             running = _DISK.begin(sync_folder, folder)
             if running is not None:
                 self._syncing[folder] = running

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,6 +170,34 @@ def test_many_threads_may_put_in_one_go(tmp_path: Path) -> None:
     with in_one_go(storage):
         storage.stage([NewFile(f"{number % 7}/{number}", b"x") for number in range(200)]).publish()
     assert sum(len(storage.list(str(folder))) for folder in range(7)) == 200
+
+
+def test_a_fork_does_not_wait_for_threads_that_it_does_not_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage, may, fsync = LocalStorage(str(tmp_path)), threading.Event(), os.fsync
+    (tmp_path / "a").mkdir()
+
+    def waits(fd: int) -> None:
+        assert may.wait(60)
+        fsync(fd)
+
+    with in_one_go(storage):
+        monkeypatch.setattr(os, "fsync", waits)
+        storage.put("a/1", b"")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                may.set()
+                signal.alarm(60)  # ends a child that waits
+                storage.put("a/2", b"x")
+                storage.put("a/3", b"x")
+                code = 0
+            finally:
+                os._exit(code)
+        ended = os.waitpid(child, 0)[1]
+        may.set()
+    assert os.waitstatus_to_exitcode(ended) == 0
+    assert storage.read("a/2") == b"x"
 
 
 def test_removed_files_are_gone_at_once_and_keep_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
