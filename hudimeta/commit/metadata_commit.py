@@ -328,10 +328,7 @@ class MetadataCommit:
                 prepared = made.enter_context(self._compaction(table))
             compaction.compact(self._storage, table, self._writer, self._times, prepared)
         self.compacted = True
-        with lock.held():
-            table = self._now(table)
-            gone = [*upkeep.left_behind(self._storage, table), *self._tidy(table)]
-        upkeep.delete(self._storage, gone)
+        self._tidy(table, lock)
 
     def _compaction(self, table: MetadataTable) -> contextlib.closing[compaction.PreparedCompaction]:
         return contextlib.closing(compaction.prepare(self._storage, table, self._writer, self._times))
@@ -343,18 +340,20 @@ class MetadataCommit:
             timeline.following(earlier.data_timeline)
         return MetadataTable.open(self._storage, self.properties, timeline, earlier)
 
-    def _tidy(self, table: MetadataTable) -> list[str]:
+    def _tidy(self, table: MetadataTable, lock: TableLock) -> None:
         """Clean what the compactions of the metadata table superseded, and archive its old instants, when that is due.
 
-        Returns:
-            What is to be deleted when the lock was let go.
+        The lock is held for each by itself, and let go before files are deleted: others publish in between.
         """
         kept = self._upkeep
-        gone = upkeep.clean(self._storage, table, self._times, kept.retained)
-        if gone:
-            table = MetadataTable.open(self._storage, self.properties, table.data_timeline, table)
-        upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
-        return gone
+        with lock.held():
+            table = self._now(table)
+            gone = [*upkeep.left_behind(self._storage, table), *upkeep.clean(self._storage, table, self._times, kept.retained)]
+        upkeep.delete(self._storage, gone)
+        least, most = kept.least + 1, kept.most + 1
+        if upkeep.is_long(table, most):
+            with lock.held():
+                upkeep.archive(self._storage, self._now(table), least, most)
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""

@@ -1,6 +1,6 @@
 """Keeping the metadata table small: what its compactions have superseded is deleted, and its old instants are archived.
 
-Both run under the table lock, after a compaction of the metadata table. Superseded files are known without any listing: the
+Each runs under the table lock, after a compaction of the metadata table. Superseded files are known without any listing: the
 plan of a compaction names the logs that it merged and the base files that it followed on. Files that a reader may still have
 planned with stay: those of the newest instants, more of them than of the data table.
 
@@ -23,7 +23,7 @@ from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["archive", "clean", "delete", "left_behind", "take_back_cleans"]
+__all__ = ["archive", "clean", "delete", "is_long", "left_behind", "take_back_cleans"]
 
 LEAST_RETAINED = 20
 """Delta commits whose slices stay, whatever the data table retains."""
@@ -119,6 +119,11 @@ def _superseded(timeline: Timeline, compaction: Instant) -> Iterator[tuple[str, 
             yield planned.partition_path, name
 
 
+def is_long(table: MetadataTable, most: int) -> bool:
+    """Whether the metadata table has so many writes that an archival is worth a look."""
+    return len(table.timeline.writes) > most
+
+
 def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> int:
     """Move old instants of the metadata table to its history. The caller holds the table lock.
 
@@ -136,7 +141,7 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
         How many instants left.
     """
     timeline = table.timeline
-    if len(timeline.writes) <= most:
+    if not is_long(table, most):
         return 0
     limits = [timeline.writes[-least].time, *(i.time for i in timeline.pending[:1])]
     outer = table.data_timeline

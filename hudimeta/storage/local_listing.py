@@ -12,6 +12,7 @@ import os
 import stat as stat_module
 import threading
 from collections.abc import Iterator
+from operator import itemgetter
 
 from hudimeta.engine import machine
 from hudimeta.storage.inside import check_kind, named_in
@@ -62,7 +63,7 @@ class LocalListing:
                 if info.size or info.modified_ms < settled_ms:
                     now[entry.name] = known
         self._remember((where, folder), now)
-        found.sort()
+        found.sort(key=_PATH)
         return found
 
     def _remember(self, key: tuple[str, str], now: dict[str, tuple[int, FileInfo]]) -> None:
@@ -85,6 +86,7 @@ class LocalListing:
 
 
 _new = tuple.__new__
+_PATH = itemgetter(0)
 
 
 def info_of(path: str, found: os.stat_result) -> FileInfo:
