@@ -1,8 +1,8 @@
 """Listing the folders of a local disk.
 
 The system gives the names of a folder at once; size and age are asked for file by file. A write lists the same timelines some
-ten times. In between files come and go, but one that is there with bytes in it stays what it is: files are replaced, never
-written into. So within `remembering` the same file is not asked for again.
+ten times. In between files come and go, but one that was finished stays what it is: files are replaced, not written into. So
+within `remembering` a file that had its age is not asked for again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hudimeta.storage.protocol import FileInfo
 __all__ = ["FRESH_MS", "LocalListing", "info_of"]
 
 FRESH_MS = 2000
-"""An empty file that is younger may be one that is being written just now."""
+"""A file that is younger may be one that is being written just now: not all writers give names to whole files alone."""
 _MOST_REMEMBERED = 10_000
 """Files of a folder; timelines are smaller."""
 
@@ -60,7 +60,7 @@ class LocalListing:
                     known = seen.st_ino, info_of(named_in(folder, entry.name), seen)
                 info = known[1]
                 found.append(info)
-                if info.size or info.modified_ms < settled_ms:
+                if info.modified_ms < settled_ms:
                     now[entry.name] = known
         self._remember((where, folder), now)
         found.sort(key=_PATH)

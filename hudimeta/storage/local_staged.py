@@ -54,10 +54,10 @@ class LocalStaged:
                     put_file(self._storage, file)
         finally:
             # When all have their names: most file systems write those of all folders with the first.
+            self.close()
             for file in named.values():
                 with translated(file.path):
                     self._storage.order.named(self._storage.place_of(file.path))
-            self.close()
 
     def _is_named(self, file: NewFile) -> bool:
         """Name a file; False where it is to be put: its name is taken, or its folder was removed meanwhile."""

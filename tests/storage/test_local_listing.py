@@ -31,17 +31,18 @@ def test_files_that_come_go_and_are_replaced_are_seen(tmp_path: Path) -> None:
         assert _sizes(storage.sub("a")) == {"2": 11, "3": 1}, "by the paths of each root"
 
 
-def test_an_empty_file_is_looked_at_again_while_it_is_young(tmp_path: Path) -> None:
+def test_a_file_is_looked_at_again_while_it_is_young(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
-    storage.put("young", b"")
-    storage.put("old", b"")
+    begun = {"empty": b"", "half": b"half", "old": b"old"}
+    for name, data in begun.items():
+        storage.put(name, data)
     _age(tmp_path / "old")
     with in_one_go(storage):
-        assert _sizes(storage) == {"old": 0, "young": 0}
-        for name in ("old", "young"):  # written in place, as by writers that create a file first
-            (tmp_path / name).write_bytes(b"x")
-        assert _sizes(storage) == {"old": 0, "young": 1}
-    assert _sizes(storage) == {"old": 1, "young": 1}
+        assert _sizes(storage) == {"empty": 0, "half": 4, "old": 3}
+        for name in begun:  # written in place, as by writers that create a file first
+            (tmp_path / name).write_bytes(b"finished")
+        assert _sizes(storage) == {"empty": 8, "half": 8, "old": 3}
+    assert _sizes(storage) == {"empty": 8, "half": 8, "old": 8}
 
 
 def test_nothing_is_remembered_afterwards(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ class Disk:
                 self.threads.add(threading.get_ident())
                 self._note("durable", at)
 
-        def linked(source: str, target: str, **named: object) -> None:
-            link(source, target, **named)  # type: ignore[arg-type]
+        def linked(source: str, target: str, *, src_dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
+            link(source, target, src_dir_fd=src_dir_fd, follow_symlinks=follow_symlinks)
             self._note("named", target)
 
         def renamed(source: str, target: str) -> None:

@@ -45,8 +45,8 @@ class FencedLock:
     Args:
         lock: The lock.
         clock: The present.
-        storage: The storage whose meter counts how long it took and was held, and whose new names wait for the disk only when
-            it was let go, where nothing is lost by that; None for none.
+        storage: The storage whose meter counts how long it took and was held, and whose new names the
+            disk makes durable beside what is done under the lock, see `in_one_go`; None for none.
     """
 
     def __init__(self, lock: TableLock, clock: Clock, storage: Storage | None = None) -> None:
