@@ -25,6 +25,7 @@ from benchmarks.case import OURS, Case, Goal, Measured, Settings, Side
 from benchmarks.job import Job
 from benchmarks.written import COW, MOR
 from hudimeta.commit.locks.fence import FencedLock
+from hudimeta.metering import Metric
 from hudimeta.timeline import SystemClock
 
 WRITERS = (1, 2, 4, 8, 16)
@@ -53,22 +54,34 @@ def waited_for_a_core() -> float:
 
 
 class _Timed(FencedLock):
-    """A table lock that notes how long it was held, what its holder computed meanwhile, and how long it waited for a core."""
+    """A table lock that notes what its holder computed while it was held, and how long it waited for a core."""
 
     def __init__(self, inner: FencedLock) -> None:
         super().__init__(inner, SystemClock())
-        self.noted = list[tuple[float, float, float]]()
+        self.noted = list[tuple[float, float]]()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         with super().held():
-            waited, computed, began = waited_for_a_core(), time.process_time(), time.perf_counter()
+            waited, computed = waited_for_a_core(), time.process_time()
             try:
                 yield
             finally:
-                computed, waited = time.process_time() - computed, waited_for_a_core() - waited
-        # Until it is let go, which waits for the disk as well; what is done right afterwards counts with it.
-        self.noted.append((time.perf_counter() - began, computed, waited))
+                self.noted.append((time.process_time() - computed, waited_for_a_core() - waited))
+
+
+class _Holds:
+    """A meter that notes how long the table lock was held: from the moment it was ours until it was let go."""
+
+    def __init__(self) -> None:
+        self.seconds = list[float]()
+
+    def add(self, metric: Metric, amount: float = 1) -> None:
+        if metric is Metric.LOCK_HELD:
+            self.seconds.append(amount / 1000)
+
+    def reported(self, report: object, action: str) -> None:
+        """What a write reports of itself is not asked for here."""
 
 
 def write(path: Path, firsts: range, partition: str) -> dict[str, Any]:
@@ -76,15 +89,17 @@ def write(path: Path, firsts: range, partition: str) -> dict[str, Any]:
     from hudimeta.commit.session import WriteSession
     from hudimeta.config import OPTIONS
     from hudimeta.errors import CommitConflict
-    from hudimeta.storage import open_storage
+    from hudimeta.storage import CountingStorage, open_storage
     from hudimeta.types import Operation
     from hudimeta.write.table_writer import write_rows
 
-    options = OPTIONS.read({})
-    noted: dict[str, Any] = {"held": [], "conflicts": 0, "attempts": 0, "calls": []}
+    options, holds = OPTIONS.read({}), _Holds()
+    noted: dict[str, Any] = {"conflicts": 0, "attempts": 0, "calls": [], "under_lock": []}
     began_cpu = time.process_time()
     for first in firsts:
-        session = WriteSession(open_storage(str(path)), options)
+        storage = CountingStorage(open_storage(str(path)))
+        storage.log.meter = holds
+        session = WriteSession(storage, options)
         lock = _Timed(session.lock)
         session.lock = lock
         began = time.perf_counter()
@@ -93,8 +108,8 @@ def write(path: Path, firsts: range, partition: str) -> dict[str, Any]:
         except CommitConflict:
             noted["conflicts"] += 1
         noted["calls"].append(time.perf_counter() - began)
-        noted["held"] += lock.noted
-    return noted | {"cpu": time.process_time() - began_cpu}
+        noted["under_lock"] += lock.noted
+    return noted | {"held": holds.seconds, "cpu": time.process_time() - began_cpu}
 
 
 def together(path: Path, writers: int, each: int, apart: bool) -> tuple[float, list[dict[str, Any]]]:
@@ -128,7 +143,8 @@ def _hudimeta(kind: str, apart: bool, indexes: list[str] | None) -> Side:
                 write(path, range(-ROWS, 0, ROWS), "before")
                 with job.timed():
                     spent, noted = together(path, writers, each, apart)
-                held, computed, waited = zip(*(times for one in noted for times in one["held"]), strict=True)
+                held = [seconds for one in noted for seconds in one["held"]]
+                computed, waited = zip(*(times for one in noted for times in one["under_lock"]), strict=True)
                 medians = [statistics.median(one["calls"]) for one in noted]
                 conflicts = sum(one["conflicts"] for one in noted)
                 if ours.count(path) != ROWS * (1 + each * writers - conflicts):
