@@ -22,9 +22,9 @@ def prepare(settings: Settings) -> None:
     synthetic.make(settings, synthetic.small(settings))
 
 
-def clustered(settings: Settings) -> dict[str, Range]:
+def clustered(settings: Settings, shape: Callable[[Settings], synthetic.Shape] = synthetic.small) -> dict[str, Range]:
     """A hundredth of the range of c0, in the middle."""
-    rows = synthetic.small(settings).total * synthetic.ROWS_PER_FILE
+    rows = shape(settings).total * synthetic.ROWS_PER_FILE
     return {"c0": (rows // 2, rows // 2 + rows // 100)}
 
 
@@ -34,9 +34,9 @@ def random(settings: Settings) -> dict[str, Range]:
     return {"c1": (middle, middle + synthetic.DOMAIN // 100)}
 
 
-def every(settings: Settings) -> dict[str, Range]:
+def every(settings: Settings, shape: Callable[[Settings], synthetic.Shape] = synthetic.small) -> dict[str, Range]:
     """The range of c0, and an open range on each other column."""
-    return {**clustered(settings), **dict.fromkeys(synthetic.COLUMNS[1:], (OPEN, None))}
+    return {**clustered(settings, shape), **dict.fromkeys(synthetic.COLUMNS[1:], (OPEN, None))}
 
 
 def sql(condition: dict[str, Range]) -> str:
@@ -52,8 +52,7 @@ def matching(settings: Settings, condition: dict[str, Range]) -> set[str]:
     low = synthetic.bounds(shape)
     kept = np.ones(shape.total, np.bool_)
     for name, (least, most) in condition.items():
-        width = synthetic.ROWS_PER_FILE - 1 if name == "c0" else synthetic.DOMAIN // 100
-        kept &= low[name] + width >= least
+        kept &= low[name] + synthetic.bounds_width(name) >= least
         if most is not None:
             kept &= low[name] <= most
     return {file_id.decode() for file_id in synthetic.file_ids(shape)[kept]}

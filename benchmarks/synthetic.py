@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,11 @@ class Shape:
         """All files."""
         return self.partitions * self.files
 
+    @property
+    def statistics_groups(self) -> int:
+        """File groups of column_stats: Hudi's two, or one for each column, where two would not fit into memory."""
+        return 2 if self.total * self.statistics < 5_000_000 else self.statistics
+
 
 def tiny(settings: Settings) -> Shape:
     """719 partitions of 2 files."""
@@ -74,6 +80,11 @@ def large(settings: Settings) -> Shape:
 def large_with_bounds(settings: Settings) -> Shape:
     """The same with column statistics of c0."""
     return _shape(settings, "t2m-c0", 497, 4578, statistics=1)
+
+
+def large_with_ten(settings: Settings) -> Shape:
+    """The same with column statistics of all ten columns."""
+    return _shape(settings, "t2m-c10", 497, 4578, statistics=len(COLUMNS))
 
 
 def _shape(settings: Settings, name: str, partitions: int, files: int, statistics: int = 0) -> Shape:
@@ -105,9 +116,13 @@ def bounds(shape: Shape) -> dict[str, npt.NDArray[np.int64]]:
     return {"c0": np.arange(shape.total, dtype=np.int64) * ROWS_PER_FILE, **low}
 
 
+def bounds_width(column: str) -> int:
+    """By how much the greatest value of a column in a file exceeds the smallest."""
+    return ROWS_PER_FILE - 1 if column == "c0" else DOMAIN // 100
+
+
 def _generate(path: Path, shape: Shape) -> None:
     from hudimeta.metadata import files
-    from hudimeta.metadata.delta import PartitionDelta
     from hudimeta.metadata.keys import ALL_PARTITIONS
     from hudimeta.metadata.record import layout_of, schema_text
     from hudimeta.metadata.writer import MetadataWriter
@@ -133,21 +148,19 @@ def _generate(path: Path, shape: Shape) -> None:
         }
     )
     layout = layout_of(schema_text(8))
-    content = {files.PARTITION: files.encode_values(entries, layout)}
+    content: dict[str, Iterable[tuple[int, Any]]] = {files.PARTITION: [(0, files.encode_values(entries, layout))]}
     groups = {files.PARTITION: 1}
     changes: dict[str, str | None] = {"hoodie.table.metadata.partitions": "files"}
     if shape.statistics:
+        groups["column_stats"] = shape.statistics_groups
         content["column_stats"] = _statistics(shape, partitions, names, layout)
-        groups["column_stats"] = 2
         changes["hoodie.table.metadata.partitions"] = "column_stats,files"
         changes["hoodie.table.index.defs.path"] = ".hoodie/.index_defs/index.json"
         storage.put(".hoodie/.index_defs/index.json", json.dumps(_index_definition()).encode())
     writer = MetadataWriter(storage, 8, times)
     writer.create(shape.name)
     for number, (partition, count) in enumerate(groups.items()):
-        writer.initialise(
-            partition, f"{number:017d}", count, writer.shards(PartitionDelta(partition, content[partition]), count)
-        )
+        writer.initialise(partition, f"{number:017d}", count, content[partition])
     if shape.keys:
         from benchmarks.synthetic_keys import write_index
 
@@ -202,40 +215,45 @@ def _file_names(shape: Shape, instants: list[str]) -> tuple[pa.Array, pa.Array]:
     return pa.array(partition_names(shape)).take(rows), names
 
 
-def _statistics(shape: Shape, partitions: pa.Array, names: pa.Array, layout: Any) -> Any:
+def _statistics(shape: Shape, partitions: pa.Array, names: pa.Array, layout: Any) -> Iterator[tuple[int, Any]]:
+    """The records of each file group."""
     from hudimeta.metadata import column_stats
+    from hudimeta.metadata.delta import by_group
+
+    piles: list[list[pa.Table]] = [[] for _ in range(shape.statistics_groups)]
+    for column, low in list(bounds(shape).items())[: shape.statistics]:
+        table = _statistics_of(column, low, partitions, names)
+        for group, at in by_group(table["key"].combine_chunks(), len(piles)):
+            piles[group].append(table.take(at))
+    for group, pile in enumerate(piles):
+        yield group, column_stats.encode_values(pa.concat_tables(pile), layout)
+        pile.clear()
+
+
+def _statistics_of(column: str, low: npt.NDArray[np.int64], partitions: pa.Array, names: pa.Array) -> pa.Table:
     from hudimeta.metadata.bounds import wrap_bounds
     from hudimeta.metadata.keys import column_stats_keys
 
-    tables = []
-    for column, low in list(bounds(shape).items())[: shape.statistics]:
-        high = low + (ROWS_PER_FILE - 1 if column == "c0" else DOMAIN // 100)
-        least, most = wrap_bounds(pa.array(low)), wrap_bounds(pa.array(high))
-        columns = pa.array([column]).take(pa.array(np.zeros(shape.total, np.int64)))
-        counts = {
-            "value_count": np.full(shape.total, ROWS_PER_FILE),
-            "null_count": np.zeros(shape.total, np.int64),
-            "total_size": np.full(shape.total, 8_000),
-            "total_uncompressed_size": np.full(shape.total, 8_100),
-            "is_deleted": np.zeros(shape.total, np.bool_),
-            "is_tight_bound": np.ones(shape.total, np.bool_),
+    files = len(names)
+    least, most = wrap_bounds(pa.array(low)), wrap_bounds(pa.array(low + bounds_width(column)))
+    columns = pa.array([column]).take(pa.array(np.zeros(files, np.int64)))
+    return pa.table(
+        {
+            "key": column_stats_keys(columns, partitions, names).cast(pa.string()),
+            "file_name": names,
+            "column_name": columns,
+            "min_kind": pa.array(least.kinds),
+            "min_value": least.bodies,
+            "max_kind": pa.array(most.kinds),
+            "max_value": most.bodies,
+            "value_count": pa.array(np.full(files, ROWS_PER_FILE)),
+            "null_count": pa.array(np.zeros(files, np.int64)),
+            "total_size": pa.array(np.full(files, 8_000)),
+            "total_uncompressed_size": pa.array(np.full(files, 8_100)),
+            "is_deleted": pa.array(np.zeros(files, np.bool_)),
+            "is_tight_bound": pa.array(np.ones(files, np.bool_)),
         }
-        keys = column_stats_keys(columns, partitions, names).cast(pa.string())
-        tables.append(
-            pa.table(
-                {
-                    "key": keys,
-                    "file_name": names,
-                    "column_name": columns,
-                    "min_kind": pa.array(least.kinds),
-                    "min_value": least.bodies,
-                    "max_kind": pa.array(most.kinds),
-                    "max_value": most.bodies,
-                    **{name: pa.array(values) for name, values in counts.items()},
-                }
-            )
-        )
-    return column_stats.encode_values(pa.concat_tables(tables), layout)
+    )
 
 
 def _index_definition() -> dict[str, Any]:

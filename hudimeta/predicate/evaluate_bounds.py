@@ -8,6 +8,7 @@ however NOT, OR and functions are nested.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +67,8 @@ def may_match(bound: Bound, stats: FileStats) -> Verdict:
     decided = np.full(stats.length, -1, dtype=np.int32)
     skipping = _Skipping(bound, stats, _never_nan(bound.conjuncts))
     for index, conjunct in enumerate(bound.conjuncts):
-        excluded = keep & ~skipping.predicate(conjunct).true
-        decided[excluded] = index
+        excluded = keep & ~skipping.may_be_true(conjunct)
+        np.copyto(decided, index, where=excluded)
         keep &= ~excluded
     return Verdict(keep, decided)
 
@@ -104,6 +105,19 @@ class _Skipping:
         self.ranges = Ranges(bound, stats, never_nan, self.predicate)
 
     # predicates
+
+    def may_be_true(self, expr: Expr) -> Mask:
+        """The first part of `predicate`: for most expressions half the work."""
+        if isinstance(expr, (And, Or)):
+            parts = [self.may_be_true(child) for child in expr.children]
+            return functools.reduce(np.logical_and if isinstance(expr, And) else np.logical_or, parts)
+        if isinstance(expr, Compare):
+            op, left, right = expr.op, expr.left, expr.right
+            if op in (CompareOp.GT, CompareOp.GE):
+                op, left, right = op.mirrored, right, left
+            if op in (CompareOp.EQ, CompareOp.LT, CompareOp.LE):
+                return self.may_hold(op, self.ranges.value(left), self.ranges.value(right))
+        return self.predicate(expr).true
 
     def predicate(self, expr: Expr) -> PossibleTruth:
         """The outcome of a BOOLEAN expression."""
@@ -160,21 +174,28 @@ class _Skipping:
         if op is CompareOp.NE:
             equal = self.compare(CompareOp.EQ, left, right)
             return PossibleTruth(equal.false, equal.true, null)
-        values = left.value & right.value
+        true, values, known = self.may_hold(op, left, right), left.value & right.value, self.ranges
         if op is CompareOp.EQ:
-            known = self.ranges
-            overlap = known.bounds(CompareOp.LE, left.low, right.high) & known.bounds(CompareOp.LE, right.low, left.high)
             # one value on both sides is the only way not to differ
             single = known.surely(left.low, left.high) & known.surely(right.low, right.high)
             single &= known.surely(left.low, right.low)
             unlike = (left.nan & right.value) | (left.value & right.nan)
-            return PossibleTruth((values & overlap) | (left.nan & right.nan), (values & ~single) | unlike, null)
+            return PossibleTruth(true, (values & ~single) | unlike, null)
         strict = op is CompareOp.LT
         opposite = CompareOp.LE if strict else CompareOp.LT
-        true = (values & self.ranges.bounds(op, left.low, right.high)) | (left.value & right.nan)
-        false = (values & self.ranges.bounds(opposite, right.low, left.high)) | (left.nan & right.value)
-        both_nan = left.nan & right.nan
-        return PossibleTruth(true, false | both_nan, null) if strict else PossibleTruth(true | both_nan, false, null)
+        false = (values & known.bounds(opposite, right.low, left.high)) | (left.nan & right.value)
+        return PossibleTruth(true, false | (left.nan & right.nan) if strict else false, null)
+
+    def may_hold(self, op: CompareOp, left: Range, right: Range) -> Mask:
+        """Whether `=`, `<` or `<=` may be true."""
+        possible, both_nan = self.ranges.bounds, left.nan & right.nan
+        fits = possible(CompareOp.LE if op is CompareOp.EQ else op, left.low, right.high)
+        if op is CompareOp.EQ:
+            fits = fits & possible(CompareOp.LE, right.low, left.high)
+        true = left.value & right.value & fits
+        if op is not CompareOp.EQ:
+            true |= left.value & right.nan
+        return true if op is CompareOp.LT else true | both_nan
 
     def in_set(self, expr: InSet) -> PossibleTruth:
         """One constant between the bounds is enough; found by binary search, for all files at once."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import flags
 from hudimeta.predicate.bind import Bound
 from hudimeta.predicate.casts import can_cast, cast_array, cast_is_monotone, cast_is_total, to_canonical
 from hudimeta.predicate.comparison import compare
@@ -93,7 +94,7 @@ class Ranges:
             return self.all(values.as_py() if values.is_valid else unknown)
         if values.null_count:
             values = values.fill_null(unknown)
-        return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        return flags(values)
 
     def bounds(self, op: CompareOp, low: Any, high: Any) -> Mask:
         """Whether `low op high` is possible; unknown bounds allow all."""
@@ -158,7 +159,7 @@ class Ranges:
         rows, nulls = (None if counts is None else counts.cast(pa.int64()) for counts in (known.value_count, known.null_count))
         null, value = self.all(True), self.all(True)
         # bounds that contradict the counts are believed: a value there is, then
-        bounded = np.asarray(known.min.is_valid()) | np.asarray(known.max.is_valid())
+        bounded = _are_known(known.min) | _are_known(known.max)
         zero = pa.scalar(0, pa.int64())
         if nulls is not None:
             null = self.mask(compare(CompareOp.GT, nulls, zero), True)
@@ -291,6 +292,10 @@ def _unless_wrapped(low: Any, high: Any) -> tuple[Any, Any]:
 
 def is_known(bound: Any) -> Any:
     return pa.scalar(bound.is_valid) if isinstance(bound, pa.Scalar) else bound.is_valid()
+
+
+def _are_known(bounds: pa.Array) -> Mask:
+    return flags(bounds.is_valid())
 
 
 def same_texts(left: Any, right: Any) -> tuple[Any, Any]:

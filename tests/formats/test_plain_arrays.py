@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudimeta.formats.plain_arrays import binaries, booleans, integers, numbers, places, texts
+from hudimeta.formats.plain_arrays import binaries, booleans, flags, integers, numbers, places, texts
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
 INT = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -33,6 +33,12 @@ def test_booleans_and_where_they_are_true(values: list[bool], begin: int) -> Non
     made.validate(full=True)
     assert made.equals(pa.array(values, pa.bool_()))
     assert places(made.slice(begin)).tolist() == [at for at, value in enumerate(values[begin:]) if value]
+
+
+@given(st.lists(st.booleans()), st.integers(0, 9))
+def test_booleans_there_and_back(values: list[bool], begin: int) -> None:
+    found = flags(pa.array(values, pa.bool_()).slice(begin))
+    assert found.dtype == np.bool_ and found.tolist() == values[begin:]
 
 
 @given(st.tuples(st.just(np.int64), st.lists(LONG)) | st.tuples(st.just(np.int32), st.lists(INT)), st.integers(0, 9))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import flags, single_array
 from hudimeta.indexes.pruning import FileBounds, FilesOfSlices, Verdicts, by_statistics
 from hudimeta.indexes.question import Candidates, Mask, Question
 from hudimeta.metadata import bloom_filters, expression_index
@@ -53,7 +53,7 @@ def exclude_by_kept(
     files = FilesOfSlices.of(manifest.rows) if changed else candidates.files
     first = by_statistics(question.bound, files, found)
     if not changed:
-        return first, {name: (_unknown(bounds).sum(), len(files)) for name, bounds in found.items()}
+        return first, {name: (_count_unknown(bounds), len(files)) for name, bounds in found.items()}
     counts = np.ones(len(manifest.rows), np.bool_)
     counts[manifest.gone] = False
     first, of_files = Verdicts(first.keep[counts], first.reason[counts]), counts[files.of_slice]
@@ -116,11 +116,15 @@ def _as_table(bounds: ColumnBounds) -> pa.Table:
 
 def _as_bounds(table: pa.Table) -> ColumnBounds:
     low, high, nulls, rows, aware = (single_array(column) for column in table.columns)
-    return ColumnBounds(low, high, nulls, rows, np.asarray(aware))
+    return ColumnBounds(low, high, nulls, rows, flags(aware))
 
 
 def _unknown(bounds: ColumnBounds) -> Mask:
     """For which files there are no statistics."""
     if bounds.value_count is None:
         return np.ones(len(bounds.min), np.bool_)
-    return np.asarray(bounds.value_count.is_null())
+    return flags(bounds.value_count.is_null())
+
+
+def _count_unknown(bounds: ColumnBounds) -> int:
+    return len(bounds.min) if bounds.value_count is None else bounds.value_count.null_count
