@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import struct
 from bisect import bisect_left
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.formats.hfile import ChecksumType, HFileInfo, HFileReader, KeyValues, Packing, StorageRange, write_hfile
+from hudimeta.formats.hfile import ChecksumType, HFileInfo, HFileReader, HFileWriter, KeyValues, Packing, StorageRange, write_hfile
 from hudimeta.storage.protocol import FileInfo
 
 PLAIN = Packing()
@@ -105,6 +106,32 @@ def test_equal_keys_keep_their_order(counts: list[int], block_size: int) -> None
     assert pairs(reader.scan()) == expected
     for key in {k for k, _ in expected}:
         assert pairs(reader.lookup([key])) == [pair for pair in expected if pair[0] == key]
+
+
+@given(
+    counts=st.lists(st.integers(1, 4), max_size=20),
+    cuts=st.lists(st.integers(0, 60), max_size=6),
+    block_size=st.sampled_from([1, 64, 300]),
+    unique=st.booleans(),
+)
+def test_the_bytes_do_not_depend_on_the_pieces(counts: list[int], cuts: list[int], block_size: int, unique: bool) -> None:
+    keys = [b"%04d" % n for n, count in enumerate(counts) for _ in range(1 if unique else count)]
+    values = [hashlib.sha256(b"%d" % n).digest()[: n % 32] for n in range(len(keys))]
+    info, packing = HFileInfo('"bytes"', with_min_max=True, sealed=True), Packing(block_size=block_size)
+    writer = HFileWriter(info, bloom=True, unique=unique, packing=packing)
+    borders = [0, *sorted(min(cut, len(keys)) for cut in cuts), len(keys)]
+    for start, end in itertools.pairwise(borders):
+        writer.add(keys[start:end], values[start:end])
+    assert writer.records == len(keys)
+    assert writer.finish() == write_hfile(keys, values, info, bloom=True, unique=unique, packing=packing)
+
+
+@pytest.mark.parametrize("key", [b"a", b"b"])
+def test_pieces_that_are_not_in_order_are_refused(key: bytes) -> None:
+    writer = HFileWriter()
+    writer.add([b"a", b"b"], [b"", b""])
+    with pytest.raises(ValueError, match=f"sorted by their bytes and unique: b'b' stands before {key!r}"):
+        writer.add([key], [b""])
 
 
 def test_an_empty_prefix_is_everything() -> None:

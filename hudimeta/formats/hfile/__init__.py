@@ -4,7 +4,7 @@ from hudimeta.formats.hfile.cells import KeyValues, RawCells
 from hudimeta.formats.hfile.layout import MAX_KEY_BYTES, ChecksumType, Compression
 from hudimeta.formats.hfile.range_reader import BytesRange, RangeReader, StorageRange
 from hudimeta.formats.hfile.reader import HFileReader
-from hudimeta.formats.hfile.writer import DEFAULT_BLOCK_SIZE, HFileInfo, Packing, write_hfile
+from hudimeta.formats.hfile.writer import DEFAULT_BLOCK_SIZE, HFileInfo, HFileWriter, Packing, write_hfile
 
 __all__ = [
     "DEFAULT_BLOCK_SIZE",
@@ -14,6 +14,7 @@ __all__ = [
     "Compression",
     "HFileInfo",
     "HFileReader",
+    "HFileWriter",
     "KeyValues",
     "Packing",
     "RangeReader",

@@ -30,7 +30,7 @@ from hudimeta.formats.hfile.parallel import run_blocks
 from hudimeta.formats.hfile.seal import seal_entries
 from hudimeta.formats.hfile.trailer import Trailer, encode_file_info
 
-__all__ = ["DEFAULT_BLOCK_SIZE", "HFileInfo", "Packing", "write_hfile"]
+__all__ = ["DEFAULT_BLOCK_SIZE", "HFileInfo", "HFileWriter", "Packing", "write_hfile"]
 
 DEFAULT_BLOCK_SIZE = 65536
 
@@ -103,64 +103,143 @@ def write_hfile(
     unique: bool = True,
     packing: Packing = Packing(),
 ) -> bytes:
-    """The bytes of an HFile.
+    """The bytes of an HFile; arguments and errors are those of `HFileWriter` and its `add`."""
+    writer = HFileWriter(info, bloom=bloom, unique=unique, packing=packing)
+    writer.add(keys, values)
+    return writer.finish()
+
+
+class HFileWriter:
+    """An HFile whose records come piece by piece, and are packed as they come: its bytes do not depend on the pieces.
+
+    What is packed stays in memory until the file is whole, and so do the keys where it gets a bloom filter.
 
     Args:
-        keys: Sorted by their bytes, at most 32767 bytes each; a sequence or an Arrow array (binary, string, large ones).
-        values: As many.
         info: What the file says of itself.
         bloom: True adds a bloom filter over the keys (base files of Hudi have one), sized to their number.
         unique: Refuse equal keys. When False, equal keys keep their order and share a block.
         packing: How blocks are packed.
 
+    Attributes:
+        records: How many came.
+
     Raises:
-        ValueError: Keys are not sorted or not unique, or numbers of keys and values differ.
-        UnsupportedFeature: A codec other than GZ and NONE, or a key or value that the format cannot hold.
+        UnsupportedFeature: A codec other than GZ and NONE.
     """
-    codec = packing.codec
-    rows, data = _binary(keys), _binary(values)
-    _check_input(rows, data, unique)
-    cells, borders = _cells(rows, data)
-    cuts = _cuts(borders, packing.block_size, None if unique else _repeats(rows))
-    body, places = _data_blocks(cells, borders, cuts, packing)
-    first_rows = [rows[i].as_py() for i in cuts[:-1].tolist()]
-    root = encode_root([(offset, size, row) for (offset, size), row in zip(places, first_rows, strict=True)])
 
-    def block(kind: BlockKind, content: bytes) -> bytes:
-        return encode_block(kind, content, codec, level=packing.level, checksum=packing.sums)
+    def __init__(
+        self, info: HFileInfo = HFileInfo(), *, bloom: bool = False, unique: bool = True, packing: Packing = Packing()
+    ) -> None:
+        self._info, self._bloom, self._unique, self._packing, self._codec = info, bloom, unique, packing, packing.codec
+        self.records = self._key_bytes = self._value_bytes = self._unpacked = 0
+        self._first, self._last = b"", b""
+        self._keys: list[Any] = []
+        self._open: tuple[Any, Any] | None = None
+        """Keys and values of the last block, which may still grow."""
+        self._blocks: list[bytes] = []
+        self._places: list[tuple[int, int, bytes]] = []
+        """Offset, size and first key of each block."""
 
-    at = sum(size for _, size in places)
-    metas: list[tuple[int, int, bytes]] = []
-    if bloom:
-        from hudimeta.formats.bloom import BloomFilter
+    def add(self, keys: Sequence[bytes] | Any, values: Sequence[bytes] | Any) -> None:
+        """Add some records.
 
-        filter_block = block(BlockKind.META, BloomFilter.create_dynamic(rows, _FALSE_POSITIVES).to_base64().encode())
-        metas.append((at, len(filter_block), b"bloomFilter"))
-        body.append(filter_block)
-        at += len(filter_block)
-    root_block = block(BlockKind.ROOT_INDEX, root)
-    meta_block = block(BlockKind.ROOT_INDEX, encode_meta_root(metas))
-    entries = _file_info(rows, data, info.schema_text, info.created_ms)
-    entries.update({"bloomFilterTypeCode": b"DYNAMIC_V0"} if bloom else {})
-    entries.update(_min_max(rows) if info.with_min_max else {})
-    entries.update(info.extra)
-    trailer = Trailer(
-        file_info_offset=at + len(root_block) + len(meta_block),
-        load_on_open_offset=at,
-        data_index_size=len(root),
-        total_uncompressed=int(borders[-1]),
-        data_index_count=len(places),
-        meta_index_count=len(metas),
-        entry_count=len(rows),
-        index_levels=1,
-        first_data_block=places[0][0] if places else -1,
-        last_data_block=places[-1][0] if places else -1,
-        codec=codec,
-    )
-    body += [root_block, meta_block]
-    end = trailer.encode()
-    entries.update(seal_entries(body, end) if info.sealed else {})
-    return b"".join((*body, block(BlockKind.FILE_INFO, encode_file_info(entries)), end))
+        Args:
+            keys: Sorted by their bytes, after those that came before, at most 32767 bytes each; a sequence or an Arrow array
+                (binary, string, large ones).
+            values: As many.
+
+        Raises:
+            ValueError: Keys are not sorted or not unique, or numbers of keys and values differ.
+            UnsupportedFeature: A key or value that the format cannot hold.
+        """
+        import pyarrow.compute as pc
+
+        rows, data = _binary(keys), _binary(values)
+        _check_input(rows, data, self._unique)
+        if not len(rows):
+            return
+        first, last = rows[0].as_py(), rows[-1].as_py()
+        if self.records and (first < self._last or (self._unique and first == self._last)):
+            raise _not_sorted(self._unique, self._last, first)
+        self._first, self._last = self._first if self.records else first, last
+        self.records += len(rows)
+        self._key_bytes += pc.sum(pc.binary_length(rows)).as_py()
+        self._value_bytes += pc.sum(pc.binary_length(data)).as_py()
+        if self._bloom:
+            self._keys.append(rows)
+        if self._open is not None:
+            rows, data = (_joined([before, now]) for before, now in zip(self._open, (rows, data), strict=True))
+        self._pack(rows, data, whole=False)
+
+    def _pack(self, rows: Any, data: Any, *, whole: bool) -> None:
+        """Pack blocks; without `whole` the last one stays open."""
+        cells, borders = _cells(rows, data)
+        cuts = _cuts(borders, self._packing.block_size, None if self._unique else _repeats(rows))
+        if not whole:
+            self._open = rows[int(cuts[-2]) :], data[int(cuts[-2]) :]
+            cuts = cuts[:-1]
+        if len(cuts) < 2:
+            return
+        self._unpacked += int(borders[cuts[-1]])
+        offset, previous = (sum(self._places[-1][:2]), self._places[-1][0]) if self._places else (0, -1)
+        blocks = _data_blocks(cells, borders, cuts, self._packing, previous, offset)
+        for block, at in zip(blocks, cuts[:-1].tolist(), strict=True):
+            self._places.append((offset, len(block), rows[at].as_py()))
+            self._blocks.append(block)
+            offset += len(block)
+
+    def finish(self) -> bytes:
+        """The bytes of the file; nothing can be added any more."""
+        if self._open is not None:
+            self._pack(*self._open, whole=True)
+        at, filters = sum(self._places[-1][:2]) if self._places else 0, list[bytes]()
+        root = encode_root(self._places)
+        if self._bloom:
+            from hudimeta.formats.bloom import BloomFilter
+
+            keys = _joined(self._keys) if self._keys else _binary([])
+            text = BloomFilter.create_dynamic(keys, _FALSE_POSITIVES).to_base64()
+            filters.append(self._block(BlockKind.META, text.encode()))
+        metas = [(at, len(block), b"bloomFilter") for block in filters]
+        at += sum(map(len, filters))
+        indexes = [self._block(BlockKind.ROOT_INDEX, index) for index in (root, encode_meta_root(metas))]
+        trailer = Trailer(
+            file_info_offset=at + sum(map(len, indexes)),
+            load_on_open_offset=at,
+            data_index_size=len(root),
+            total_uncompressed=self._unpacked,
+            data_index_count=len(self._places),
+            meta_index_count=len(metas),
+            entry_count=self.records,
+            index_levels=1,
+            first_data_block=self._places[0][0] if self._places else -1,
+            last_data_block=self._places[-1][0] if self._places else -1,
+            codec=self._codec,
+        ).encode()
+        body, entries = [*self._blocks, *filters, *indexes], self._entries()
+        entries.update(seal_entries(body, trailer) if self._info.sealed else {})
+        return b"".join((*body, self._block(BlockKind.FILE_INFO, encode_file_info(entries)), trailer))
+
+    def _block(self, kind: BlockKind, content: bytes) -> bytes:
+        return encode_block(kind, content, self._codec, level=self._packing.level, checksum=self._packing.sums)
+
+    def _entries(self) -> dict[str, bytes]:
+        """The file info, but for the seal."""
+        count, info = self.records, self._info
+        entries = {
+            "KEY_VALUE_VERSION": (1).to_bytes(4, "big"),
+            "MAX_MEMSTORE_TS_KEY": bytes(8),
+            "hfile.CREATE_TIME_TS": info.created_ms.to_bytes(8, "big"),
+            "hfile.AVG_KEY_LEN": (self._key_bytes // count + 12 if count else 0).to_bytes(4, "big"),
+            "hfile.AVG_VALUE_LEN": (self._value_bytes // count if count else 0).to_bytes(4, "big"),
+        }
+        if count:
+            entries["hfile.LASTKEY"] = encode_key(self._last)
+        if info.schema_text is not None:
+            entries["schema"] = info.schema_text.encode()
+        entries.update({"bloomFilterTypeCode": b"DYNAMIC_V0"} if self._bloom else {})
+        entries.update({"minRecordKey": self._first, "maxRecordKey": self._last} if info.with_min_max else {})
+        return {**entries, **info.extra}
 
 
 def _binary(values: Sequence[bytes] | Any) -> Any:
@@ -173,6 +252,14 @@ def _binary(values: Sequence[bytes] | Any) -> Any:
         return pa.array(values, pa.binary())
     wide = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
     return values.cast(pa.large_binary() if wide else pa.binary())
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Arrays of binary or large_binary as one."""
+    import pyarrow as pa
+
+    wide = sum(part.nbytes for part in parts) > _INT32_BYTES or any(pa.types.is_large_binary(part.type) for part in parts)
+    return pa.concat_arrays([part.cast(pa.large_binary() if wide else pa.binary()) for part in parts])
 
 
 def _check_input(rows: Any, data: Any, unique: bool) -> None:
@@ -193,10 +280,12 @@ def _check_input(rows: Any, data: Any, unique: bool) -> None:
     ordered = (pc.less if unique else pc.less_equal)(rows[:-1], rows[1:])
     if not pc.all(ordered, min_count=0).as_py():
         at = pc.index(ordered, False).as_py()
-        raise ValueError(
-            f"keys must be sorted by their bytes{' and unique' if unique else ''}: "
-            f"{rows[at].as_py()!r} stands before {rows[at + 1].as_py()!r}"
-        )
+        raise _not_sorted(unique, rows[at].as_py(), rows[at + 1].as_py())
+
+
+def _not_sorted(unique: bool, before: bytes, after: bytes) -> ValueError:
+    what = f"keys must be sorted by their bytes{' and unique' if unique else ''}"
+    return ValueError(f"{what}: {before!r} stands before {after!r}")
 
 
 def _cells(rows: Any, data: Any) -> tuple[memoryview, npt.NDArray[np.int64]]:
@@ -267,42 +356,16 @@ def _data_blocks(
     borders: npt.NDArray[np.int64],
     cuts: npt.NDArray[np.int64],
     packing: Packing,
-) -> tuple[list[bytes], list[tuple[int, int]]]:
-    """The data blocks, and (offset, size) of each."""
+    previous: int,
+    offset: int,
+) -> list[bytes]:
+    """The data blocks from an offset on; `previous` is where the block before them begins."""
     edges = itertools.pairwise(borders[cuts].tolist())
     contents = [cells[start:end] for start, end in edges]
     codec, checksum = packing.codec, packing.sums
     packed = run_blocks(lambda content: pack(content, codec, packing.level), contents, len(cells), packing.threads)
     blocks: list[bytes] = []
-    places: list[tuple[int, int]] = []
-    offset, previous = 0, -1
     for content, data in zip(contents, packed, strict=True):
-        block = frame_block(BlockKind.DATA, data, len(content), previous_offset=previous, checksum=checksum)
-        blocks.append(block)
-        places.append((offset, len(block)))
-        offset, previous = offset + len(block), offset
-    return blocks, places
-
-
-def _file_info(rows: Any, data: Any, schema_text: str | None, created_ms: int) -> dict[str, bytes]:
-    import pyarrow.compute as pc
-
-    count = len(rows)
-    info = {
-        "KEY_VALUE_VERSION": (1).to_bytes(4, "big"),
-        "MAX_MEMSTORE_TS_KEY": bytes(8),
-        "hfile.CREATE_TIME_TS": created_ms.to_bytes(8, "big"),
-        "hfile.AVG_KEY_LEN": (pc.sum(pc.binary_length(rows)).as_py() // count + 12 if count else 0).to_bytes(4, "big"),
-        "hfile.AVG_VALUE_LEN": (pc.sum(pc.binary_length(data)).as_py() // count if count else 0).to_bytes(4, "big"),
-    }
-    if count:
-        info["hfile.LASTKEY"] = encode_key(rows[-1].as_py())
-    if schema_text is not None:
-        info["schema"] = schema_text.encode()
-    return info
-
-
-def _min_max(rows: Any) -> dict[str, bytes]:
-    if not len(rows):
-        return {"minRecordKey": b"", "maxRecordKey": b""}
-    return {"minRecordKey": rows[0].as_py(), "maxRecordKey": rows[-1].as_py()}
+        blocks.append(frame_block(BlockKind.DATA, data, len(content), previous_offset=previous, checksum=checksum))
+        offset, previous = offset + len(blocks[-1]), offset
+    return blocks
