@@ -121,7 +121,7 @@ def write_index(path: Path, writer: Any, shape: synthetic.Shape, partitions: pa.
         records = record_index.encode_values(rows, writer.layout)
         file_id = f"record-index-{group:04d}-0"
         name = f"{file_id}_0-0-0_{created}.hfile"
-        data = writer.base_file(name, records)
+        data, _ = writer.base_file(name, [records])
         storage.put(f"{folder}/{name}", data)
         sizes = {"fileSizeInBytes": len(data), "numWrites": len(rows), "numInserts": len(rows)}
         stats.append(write_stat(fileId=file_id, path=f"{folder}/{name}", partitionPath=folder, **sizes))

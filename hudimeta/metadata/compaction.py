@@ -22,10 +22,7 @@ from typing import Any
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.metadata import files
 from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
-from hudimeta.metadata.keys import ALL_PARTITIONS
-from hudimeta.metadata.kinds import codec_of
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.record import schema_text
@@ -269,7 +266,7 @@ def _base_files(
 ) -> Iterator[tuple[Mapping[str, Any], bytes]]:
     """Write stat and bytes of each base file."""
     for partition, group in the_plan.groups:
-        yield base_file(writer, instant, partition, group, _merged(table, writer, partition, group))
+        yield base_file(writer, instant, partition, group, table.group_pieces(partition, group, writer.layout))
 
 
 def _publish(
@@ -307,15 +304,6 @@ def commit_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]]) -> byt
     return encode_commit_metadata(metadata)
 
 
-def _merged(table: MetadataTable, writer: MetadataWriter, partition: str, group: FileGroup) -> KeyValues:
-    """All live records of a file group."""
-    rows = table.group_records(partition, group)
-    if partition == files.PARTITION:
-        has_list = ALL_PARTITIONS in rows["key"].unique().to_pylist()
-        return files.encode_values(rows, writer.layout, () if has_list else (ALL_PARTITIONS,))
-    return codec_of(partition, table.index_definitions.get).encode(rows, writer.layout)
-
-
 def write_base(
     inner: Storage, writer: MetadataWriter, instant: str, partition: str, group: FileGroup, records: KeyValues
 ) -> Mapping[str, Any]:
@@ -329,25 +317,25 @@ def write_base(
         group: The file group.
         records: Everything that it holds from then on, sorted by key.
     """
-    stat, data = base_file(writer, instant, partition, group, records)
+    stat, data = base_file(writer, instant, partition, group, [records])
     inner.put(stat["path"], data)
     return stat
 
 
 def base_file(
-    writer: MetadataWriter, instant: str, partition: str, group: FileGroup, records: KeyValues
+    writer: MetadataWriter, instant: str, partition: str, group: FileGroup, pieces: Iterable[KeyValues]
 ) -> tuple[Mapping[str, Any], bytes]:
-    """Write stat and bytes of the next base file of a file group; see `write_base`."""
+    """Write stat and bytes of the next base file of a file group, whose records come in pieces; see `write_base`."""
     name = f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile"
-    data = writer.base_file(name, records)
+    data, records = writer.base_file(name, pieces)
     facts: dict[str, Any] = {
         "fileId": group.file_id,
         "path": join(partition, name),
         "partitionPath": partition,
         "fileSizeInBytes": len(data),
-        "numWrites": len(records.keys),
+        "numWrites": records,
         "totalLogFilesCompacted": len(group.logs),
-        "totalLogRecords": len(records.keys),
+        "totalLogRecords": records,
     }
     if group.base is not None:
         facts |= {"prevCommit": group.base.instant, "prevBaseFile": group.base.path.rpartition("/")[2]}

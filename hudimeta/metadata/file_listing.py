@@ -5,7 +5,7 @@ Later instants follow from the data table's own metadata where that is certain (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.kept import SMALL_ROWS, keep
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
+from hudimeta.metadata.merging import in_stretches
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import NO_METER, Meter, Metric, timed
 
@@ -156,6 +157,18 @@ class FileListing:
         """All live entries, the list of partitions included."""
         base = self._sources.scan(self._base, files.decode_values) if self._base else no_rows(files.SCHEMA)
         return self._merged(base)
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """The same, some keys at a time in their order: memory depends on what changed, not on the base file."""
+        import pyarrow.compute as pc
+
+        logs, removed = self._changes
+        logs = logs.take(pc.sort_indices(logs.column("key").combine_chunks()))
+        base = self._sources.pieces(self._base, files.decode_values) if self._base else ()
+        logged = logs.column("key").combine_chunks()
+        for piece, (rows,) in in_stretches(base, no_rows(files.SCHEMA), "key", logged):
+            stretch = logs.slice(rows.start, rows.stop - rows.start)
+            yield files.live(files.apply_to_base(_without(piece, removed), stretch))
 
     def _lookup(self, keys: Sequence[str]) -> pa.Table:
         missing = sorted({k for k in keys if k not in self._looked_up}, key=str.encode)

@@ -17,6 +17,7 @@ As a table, one row per map entry:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,25 @@ def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, 
     all_partitions = np.asarray(pc.equal(names, ALL_PARTITIONS))
     types = np.where(all_partitions, int(RecordType.ALL_PARTITIONS), int(RecordType.FILES)).astype(np.int64)
     return KeyValues(*sorted_cells(names, encode_payloads(types, layout, "filesystemMetadata", bodies)))
+
+
+def encode_pieces(pieces: Iterable[pa.Table], layout: RecordLayout) -> Iterator[KeyValues]:
+    """Live entries (see `live`) as records of a base file, which tells of all partitions even where there are none.
+
+    Args:
+        pieces: In the order of their keys; all rows of a key are in one of them.
+        layout: What the records look like.
+    """
+    import pyarrow.compute as pc
+
+    mark, is_told = texts([ALL_PARTITIONS])[0], False
+    for piece in pieces:
+        keys, is_missing = piece.column("key"), False
+        if not is_told and pc.any(pc.greater_equal(keys, mark)).as_py():
+            is_told, is_missing = True, not pc.any(pc.equal(keys, mark)).as_py()
+        yield encode_values(as_live_entries(piece), layout, (ALL_PARTITIONS,) if is_missing else ())
+    if not is_told:
+        yield encode_values(SCHEMA.empty_table(), layout, (ALL_PARTITIONS,))
 
 
 def _flag_bytes(flags: npt.NDArray[np.bool_]) -> pa.Array:

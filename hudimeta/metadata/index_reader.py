@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
@@ -18,8 +18,8 @@ from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import shard
 from hudimeta.metadata.kinds import Codec, codec_of
 from hudimeta.metadata.log_entries import LogEntry, arrange
-from hudimeta.metadata.merging import LogRows, merge
-from hudimeta.metadata.payload import column_of
+from hudimeta.metadata.merging import LogRows, in_stretches, merge
+from hudimeta.metadata.payload import column_of, sorted_cells
 from hudimeta.metadata.slice_files import Select, SliceFiles
 from hudimeta.metadata.stated_logs import only_logs_of
 
@@ -87,14 +87,33 @@ class IndexReader:
 
         Values that have it are taken as they are. Not for kinds whose records unite, or say that they are deleted.
         """
+        return self._read_stem(self._as_cells(partition, layout), [(group, HFileReader.scan)])
+
+    def _as_cells(self, partition: str, layout: RecordLayout) -> Codec:
         codec = codec_of(partition, self._definition)
 
-        def as_cells(cells: KeyValues, schema: str, path: str) -> pa.Table:
+        def decode(cells: KeyValues, schema: str, path: str) -> pa.Table:
             if schema != layout.schema_text:
                 cells = codec.encode(codec.decode(cells, schema, path), layout)
             return pa.table([cells.keys.cast(pa.string()), cells.values.cast(pa.binary())], schema=_CELLS)
 
-        return self._read_stem(Codec(_CELLS, as_cells, codec.encode), [(group, HFileReader.scan)])
+        def encode(rows: pa.Table, layout: RecordLayout) -> KeyValues:
+            return KeyValues(*sorted_cells(column_of(rows, "key"), column_of(rows, "value")))
+
+        return Codec(_CELLS, decode, encode)
+
+    def pieces(self, partition: str, group: FileGroup, layout: RecordLayout) -> Iterator[KeyValues]:
+        """Live records of one file group as they are to be written in some layout, in the order of their keys.
+
+        Memory does not depend on the base file, of which one piece is there at a time, but on the logs.
+        """
+        codec = codec_of(partition, self._definition)
+        if codec.unite is None and "is_deleted" not in codec.schema.names:
+            codec = self._as_cells(partition, layout)
+        none, logs = codec.schema.empty_table(), self._log_rows(codec, [(group, HFileReader.scan)]).in_order_of(codec.key)
+        base = self._sources.pieces(group.base, codec.decode) if group.base else ()
+        for piece, (rows, deleted) in in_stretches(base, none, codec.key, column_of(logs.rows, codec.key), logs.deleted):
+            yield codec.encode(merge(piece, logs.stretch(rows, deleted), codec.key, codec.unite), layout)
 
     @_looking_again
     def prefixed(self, partition: str, prefixes: Sequence[bytes], every: bool = False) -> pa.Table:
@@ -186,13 +205,16 @@ class IndexReader:
         return pa.concat_tables(tables) if tables else codec.schema.empty_table()
 
     def _read_stem(self, codec: Codec, selections: Sequence[tuple[FileGroup, Select]]) -> pa.Table:
-        none = codec.schema.empty_table()
-        bases, logs, turns = [none], [none], [np.empty(0, np.int64)]
+        bases = [self._sources.select(group.base, select, codec.decode) for group, select in selections if group.base]
+        base = pa.concat_tables([codec.schema.empty_table(), *bases])
+        return merge(base, self._log_rows(codec, selections), codec.key, codec.unite)
+
+    def _log_rows(self, codec: Codec, selections: Sequence[tuple[FileGroup, Select]]) -> LogRows:
+        """What log files of some groups say."""
+        logs, turns = [codec.schema.empty_table()], [np.empty(0, np.int64)]
         deleted, deleted_turns = [pa.array([], pa.string())], [np.empty(0, np.int64)]
         turn = 0
         for group, select in selections:
-            if group.base:
-                bases.append(self._sources.select(group.base, select, codec.decode))
             records: list[tuple[int, LogEntry]] = []
             for entry in arrange(self._sources.entries(group.logs), self._counts_in(group)):
                 turn += 1
@@ -205,8 +227,8 @@ class IndexReader:
             for (at, _), table in zip(records, tables, strict=True):
                 logs.append(table)
                 turns.append(np.full(len(table), at, np.int64))
-        rows = LogRows(pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns))
-        return merge(pa.concat_tables(bases), rows, codec.key, codec.unite)
+        removed, removed_turns = pa.concat_arrays(deleted), np.concatenate(deleted_turns)
+        return LogRows(pa.concat_tables(logs), np.concatenate(turns), removed, removed_turns)
 
     def _counts_in(self, group: FileGroup) -> Callable[[str], bool]:
         """Which blocks count in a slice. Files of upgraded tables hold blocks of several instants, so each is judged itself."""

@@ -5,7 +5,7 @@ Column and partition statistics differ in one point: a record that is not tight 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.metadata.payload import column_of
 
-__all__ = ["LogRows", "Unite", "merge"]
+__all__ = ["LogRows", "Unite", "in_stretches", "merge"]
 
 Unite: TypeAlias = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
@@ -38,6 +38,59 @@ class LogRows:
 
     def __len__(self) -> int:
         return len(self.turn) + len(self.deleted_turn)
+
+    def in_order_of(self, key: str) -> LogRows:
+        """The same in the order of keys; records and removals of one key stay in theirs."""
+        rows, deleted = (np.asarray(_order(keys)) for keys in (column_of(self.rows, key), self.deleted))
+        return LogRows(
+            self.rows.take(pa.array(rows)), self.turn[rows], self.deleted.take(pa.array(deleted)), self.deleted_turn[deleted]
+        )
+
+    def stretch(self, rows: slice, deleted: slice) -> LogRows:
+        """Some records and some removals."""
+        some = self.rows.slice(rows.start, rows.stop - rows.start)
+        return LogRows(some, self.turn[rows], self.deleted[deleted], self.deleted_turn[deleted])
+
+
+def _order(keys: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.sort_indices(keys)  # which is stable
+
+
+def in_stretches(
+    pieces: Iterable[pa.Table], none: pa.Table, key: str, *logged: pa.Array
+) -> Iterator[tuple[pa.Table, tuple[slice, ...]]]:
+    """Pieces of a base with what logs say of their keys.
+
+    Args:
+        pieces: Consecutive stretches of a base, which is in the order of its keys.
+        none: The piece where there is no other.
+        key: Name of the key column.
+        logged: Keys (string) in logs, each array in order.
+
+    Yields:
+        A piece, and of each array the elements after the keys of earlier pieces and not after its own. The last piece gets what
+        is left.
+    """
+    begun, waiting = [0] * len(logged), none
+    for piece in pieces:
+        if len(waiting) and len(piece):
+            last = column_of(waiting, key)[-1].as_py()
+            ends = [_first_after(keys, last) for keys in logged]
+            yield waiting, tuple(slice(start, end) for start, end in zip(begun, ends, strict=True))
+            begun = ends
+        waiting = piece if len(piece) else waiting
+    yield waiting, tuple(slice(start, len(keys)) for start, keys in zip(begun, logged, strict=True))
+
+
+def _first_after(keys: pa.Array, last: str) -> int:
+    """How many of some keys in order do not come after one; texts are compared by their bytes."""
+    wanted, low, high = last.encode(), 0, len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if keys[middle].as_py().encode() <= wanted else (low, middle)
+    return low
 
 
 def merge(base: pa.Table, logs: LogRows, key: str, unite: Unite | None = None) -> pa.Table:

@@ -6,7 +6,7 @@ a `MetadataTable` shows one moment, that of the listing, and the files of that m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from hudimeta.timeline import Timeline
 from hudimeta.types import Instant
 
 if TYPE_CHECKING:
+    from hudimeta.formats.hfile import KeyValues
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.metadata.index_reader import IndexReader, Logged
     from hudimeta.metadata.listing_history import ListingHistory
@@ -259,12 +260,12 @@ class MetadataTable:
         found = self._finder.listed(partition) if surely and self._finder.is_archived else self._finder.named(partition)
         return tuple(group for group in found if group.base is not None or group.logs)
 
-    def group_records(self, partition: str, group: FileGroup) -> pa.Table:
-        """Live records of one file group, logs merged, in the columns of the kind's codec (`files.SCHEMA` for `files`)."""
+    def group_pieces(self, partition: str, group: FileGroup, layout: RecordLayout) -> Iterator[KeyValues]:
+        """Live records of one file group, logs merged, as a base file of some layout holds them: in pieces, in their order."""
         self.require(partition)
         if partition == files.PARTITION:
-            return files.as_live_entries(self._listing.records())
-        return self._indexes.scan(partition, [group])
+            return files.encode_pieces(self._listing.pieces(), layout)
+        return self._indexes.pieces(partition, group, layout)
 
     def group_cells(self, partition: str, group: FileGroup, layout: RecordLayout) -> pa.Table:
         """Live records of one file group of the record index, as the bytes that they are; see `IndexReader.cells`."""

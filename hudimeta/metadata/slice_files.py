@@ -29,6 +29,8 @@ Select: TypeAlias = Callable[[HFileReader], KeyValues]
 TOGETHER_BYTES = 1 << 20
 SCAN_BYTES, FETCH_BYTES = 4 << 20, 64 << 20
 """Of a large base file so much is unpacked at a time, and so much fetched: requests cost more than packed bytes in memory."""
+PIECE_BYTES = 16 << 20
+"""The first of a base file that is merged piece by piece: decoding takes some times as much."""
 
 
 class SliceFiles:
@@ -109,12 +111,25 @@ class SliceFiles:
 
     def scan(self, file: GroupBaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""
-        reader = self.base(file)
-        path = _shown(file.path)
+        reader, path = self.base(file), _shown(file.path)
         schema = schema_of(reader, path)
         with _telling_what_is_gone():
             tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
         return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, path)
+
+    def pieces(self, file: GroupBaseFile, decode: Decode) -> Iterator[pa.Table]:
+        """All records of a base file in the order of their keys, some mebibytes at a time.
+
+        Raises:
+            CorruptFileError: Keys are in no order.
+        """
+        reader, path = self.base(file), _shown(file.path)
+        schema, last = schema_of(reader, path), None
+        with _telling_what_is_gone():
+            for cells in reader.scan_batches(PIECE_BYTES, FETCH_BYTES):
+                _check_order(cells.keys, last, path)
+                last = cells.keys[-1]
+                yield decode(cells, schema, path)
 
     def lookup(self, file: GroupBaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
         """The records of some keys (sorted, unique) of a base file."""
@@ -143,6 +158,15 @@ class SliceFiles:
                     yield from _decoded(waiting, schema, decode)
                     waiting = []
             yield from _decoded(waiting, schema, decode)
+
+
+def _check_order(keys: pa.Array, before: pa.Scalar | None, path: str) -> None:
+    """Refuse keys in no order, or not after the last key of the piece before."""
+    import pyarrow.compute as pc
+
+    ordered = pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py()
+    if not ordered or (before is not None and not before.as_py() < keys[0].as_py()):
+        raise CorruptFileError(path, 0, "records in the order of their keys, each key once", "others")
 
 
 def _reader_of(entry: LogEntry) -> HFileReader:

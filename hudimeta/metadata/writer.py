@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
-from hudimeta.formats.hfile import HFileInfo, KeyValues, write_hfile
+from hudimeta.formats.hfile import HFileInfo, HFileWriter, KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties
@@ -203,7 +203,7 @@ class MetadataWriter:
         """The base file of a file group of a new partition; see `initialise`."""
         file_id = file_group_id(partition, group, data_partition)
         name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
-        return EncodedBase(file_id, join(partition, name), self.base_file(name, records), len(records))
+        return EncodedBase(file_id, join(partition, name), *self.base_file(name, [records]))
 
     def _put_base(self, partition: str, base: EncodedBase) -> dict[str, Any]:
         self._storage.put(base.path, base.data)
@@ -216,15 +216,18 @@ class MetadataWriter:
             numInserts=base.records,
         )
 
-    def base_file(self, name: str, records: KeyValues) -> bytes:
-        """Bytes of a base file with these records.
+    def base_file(self, name: str, pieces: Iterable[KeyValues]) -> tuple[bytes, int]:
+        """Bytes of a base file, and how many records it holds.
 
         Args:
             name: Under which it is going to lie; readers hold it to that.
-            records: In the order of their keys.
+            pieces: Its records, in the order of their keys.
         """
         info = HFileInfo(self._schema_text, with_min_max=True, extra={NAME_KEY: name.encode()}, sealed=True)
-        return write_hfile(records.keys, records.values, info, bloom=True)
+        writer = HFileWriter(info, bloom=True)
+        for records in pieces:
+            writer.add(records.keys, records.values)
+        return writer.finish(), writer.records
 
     @staticmethod
     def shards(part: PartitionDelta, groups: int) -> list[tuple[int, KeyValues]]:

@@ -15,7 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.formats.hfile import ChecksumType, HFileInfo, HFileReader, HFileWriter, KeyValues, Packing, StorageRange, write_hfile
+from hudimeta.formats.hfile import (
+    ChecksumType,
+    HFileInfo,
+    HFileReader,
+    HFileWriter,
+    KeyValues,
+    Packing,
+    StorageRange,
+    write_hfile,
+)
 from hudimeta.storage.protocol import FileInfo
 
 PLAIN = Packing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import Any
 
@@ -44,6 +45,22 @@ def test_files(version: int, listings: dict[str, dict[str, tuple[int, bool]]]) -
     }
     theirs = write({key: {"type": 2, "filesystemMetadata": entries} for key, entries in maps.items()}, version)
     assert files.decode_values(theirs, schema_text(version)).to_pylist() == rows
+
+
+@given(LISTINGS, st.lists(st.integers(0, 5)))
+def test_listings_are_encoded_piece_by_piece(listings: dict[str, dict[str, tuple[int, bool]]], cuts: list[int]) -> None:
+    """Of the partitions something is told in any case, at its place among the keys."""
+    layout = layout_of(schema_text(8))
+    by_key = [pa.Table.from_pylist(file_rows({key: listings[key]}), files.SCHEMA) for key in sorted(listings, key=str.encode)]
+    none = files.SCHEMA.empty_table()
+    borders = [0, *sorted(min(cut, len(by_key)) for cut in cuts), len(by_key)]
+    pieces = [files.live(pa.concat_tables([none, *by_key[start:end]])) for start, end in itertools.pairwise(borders)]
+    live = files.as_live_entries(pa.concat_tables(pieces))
+    told = "__all_partitions__" in live["key"].to_pylist()
+    whole = files.encode_values(live, layout, () if told else ("__all_partitions__",))
+    found = KeyValues.concat(list(files.encode_pieces(pieces, layout)))
+    assert found.keys.equals(whole.keys)
+    assert found.values.equals(whole.values)
 
 
 def test_maps_of_several_blocks_are_read() -> None:

@@ -11,15 +11,17 @@ from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
-from hudimeta.metadata import compaction
+from hudimeta.metadata import compaction, slice_files
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline import InstantGenerator, SystemClock
 from hudimeta.types import Operation
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
+from tests.metadata.opened import open_metadata
 
 COMPACT_ALWAYS = OPTIONS.read({**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "1"})
 
@@ -128,3 +130,33 @@ def test_one_writer_merges_and_another_when_that_one_died() -> None:
     beside = [fresh for fresh in range(43) if compaction.falls_to(fresh, 10, pending=True)]
     assert beside == [30, 35, 40], "a pending write may still be taken back, so a compaction waits for it for a while"
     assert [fresh for fresh in range(6) if compaction.falls_to(fresh, 1, pending=True)] == [3, 4, 5]
+
+
+EVERY_KIND = {
+    **SIMPLE_OPTIONS,
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.compact.max.delta.commits": "100",
+}
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 200_000])
+def test_the_pieces_that_are_merged_do_not_show(piece_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record index of several blocks, and one of each other kind, below logs that change some of each."""
+    table = ModelledTable(str(tmp_path / "t"), EVERY_KIND)
+    compacting = OPTIONS.read({**EVERY_KIND, "hoodie.metadata.compact.max.delta.commits": "1"})
+    write_rows(table.session(options=compacting), Operation.INSERT, simple_rows(range(6_000), 1))
+    for operation, ids in ((Operation.UPSERT, range(0, 7_000, 9)), (Operation.DELETE, range(0, 6_000, 11))):
+        write_rows(table.session(), operation, simple_rows(ids, 2))
+    metadata, _ = open_metadata(Path(table.path))
+    writer = MetadataWriter(table.storage, metadata.version, InstantGenerator(SystemClock()))
+    groups = [(name, group) for name in metadata.ready for group in metadata.named_groups(name)]
+    assert {name for name, group in groups if group.base and group.logs} >= {"bloom_filters", "column_stats", "record_index"}
+
+    def base_files() -> list[tuple[bytes, int]]:
+        return [writer.base_file("f", metadata.group_pieces(name, group, writer.layout)) for name, group in groups]
+
+    at_once = base_files()
+    monkeypatch.setattr(slice_files, "PIECE_BYTES", piece_bytes)
+    assert base_files() == at_once

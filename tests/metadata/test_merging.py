@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from hudimeta.metadata import column_stats, files, record_index
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.log_entries import LogEntry, arrange
-from hudimeta.metadata.merging import LogRows, merge
+from hudimeta.metadata.merging import LogRows, in_stretches, merge
 
 # The partition files: what one entry does to another
 
@@ -130,6 +131,29 @@ def test_the_newest_record_counts(base: dict[str, str], events: list[tuple[str, 
     found = merge(locations(*base.items()), logs, "record_key")
     assert {r["record_key"]: r["partition_path"] for r in found.to_pylist()} == expected
     assert len(found) == len(expected)
+
+
+@given(
+    st.sets(st.sampled_from("bdfhjl")),
+    st.lists(st.integers(0, 6)),
+    st.lists(st.tuples(st.sampled_from("abcdefm"), st.booleans())),
+)
+def test_pieces_of_a_base_are_merged_as_the_whole_is(base: set[str], cuts: list[int], events: list[tuple[str, bool]]) -> None:
+    whole = locations(*((key, "base") for key in sorted(base)))
+    written = [(turn, key) for turn, (key, is_record) in enumerate(events) if is_record]
+    removed = {key: turn for turn, (key, is_record) in enumerate(events) if not is_record}
+    logs = log_rows(locations(*((key, f"log{turn}") for turn, key in written)), [turn for turn, _ in written], removed)
+    by_key = logs.in_order_of("record_key")
+    borders = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    pieces = [whole.slice(start, end - start) for start, end in itertools.pairwise(borders)]
+    keys = by_key.rows["record_key"].combine_chunks()
+    merged, last = [], ""
+    for piece, (rows, deleted) in in_stretches(pieces, whole.slice(0, 0), "record_key", keys, by_key.deleted):
+        merged.append(merge(piece, by_key.stretch(rows, deleted), "record_key").sort_by("record_key"))
+        found = merged[-1]["record_key"].to_pylist()
+        assert all(key > last for key in found)
+        last = found[-1] if found else last
+    assert pa.concat_tables(merged).equals(merge(whole, logs, "record_key").sort_by("record_key"))
 
 
 def statistics(*rows: tuple[str, int, int, bool, bool]) -> pa.Table:
