@@ -16,12 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import single_array
+from hudimeta.indexes.names_by_hash import NamesByHash
 from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, cast_is_total, evaluate, is_integer, may_match, to_sql
 from hudimeta.predicate.tree import Arithmetic, Cast, Column, walk
 
 __all__ = ["FileBounds", "FilesOfSlices", "Verdicts", "by_path_values", "by_statistics"]
 
 Mask = npt.NDArray[np.bool_]
+
+_MANY = 1 << 16
+"""Of more names a dictionary takes more memory than all else that is known of their files."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class FileBounds:
 
     def __init__(self, names: pa.StringArray, name_column: str = "file_name") -> None:
         self._names, self._name_column = names, name_column
-        self._last: tuple[pa.ChunkedArray, pa.Array, pa.DictionaryArray] | None = None
+        self._last: tuple[pa.ChunkedArray, pa.Array, pa.DictionaryArray | None] | None = None
 
     def of(self, stats: pa.Table) -> ColumnBounds:
         """Bounds of one column, as `MetadataTable.column_stats` gives them, one element per file.
@@ -105,20 +110,33 @@ class FileBounds:
         low, high, nulls, rows = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
         # Bounds of the metadata table say what they mean of NaN (see `column_stats.typed`), other than those of footers.
         bounds = ColumnBounds(low, high, nulls, rows, np.ones(stats.num_rows, np.bool_))
-        if len(coded.dictionary) < len(coded):
+        if coded is not None:
             bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
         counts = [values.take(at) if values is not None else None for values in (bounds.null_count, bounds.value_count)]
         aware = _taken_flags(bounds.nan_aware, at)
         return ColumnBounds(bounds.min.take(at), bounds.max.take(at), counts[0], counts[1], aware)
 
-    def _places(self, given: pa.ChunkedArray) -> tuple[pa.Array, pa.DictionaryArray]:
-        """Per file wanted its place among the files given, null where absent; most columns are known for the same files."""
+    def _places(self, given: pa.ChunkedArray) -> tuple[pa.Array, pa.DictionaryArray | None]:
+        """Per file wanted its place among the files given, null where absent; most columns are known for the same files.
+
+        Where some are given several times, the place among the distinct ones, and each as its number among these.
+        """
+        if self._last is None or not self._last[0].equals(given):
+            self._last = given, *self._found(given)
+        return self._last[1], self._last[2]
+
+    def _found(self, given: pa.ChunkedArray) -> tuple[pa.Array, pa.DictionaryArray | None]:
         import pyarrow.compute as pc
 
-        if self._last is None or not self._last[0].equals(given):
-            coded = given.combine_chunks().dictionary_encode()
-            self._last = given, pc.index_in(self._names, value_set=coded.dictionary), coded
-        return self._last[1], self._last[2]
+        if len(given) > _MANY and (places := self._by_hash.places_in(given)) is not None:
+            return places, None
+        coded = given.combine_chunks().dictionary_encode()
+        repeated = len(coded.dictionary) < len(coded)
+        return pc.index_in(self._names, value_set=coded.dictionary), coded if repeated else None
+
+    @cached_property
+    def _by_hash(self) -> NamesByHash:
+        return NamesByHash(self._names)
 
 
 def _taken_flags(flags: bool | npt.NDArray[Any], at: pa.Array) -> bool | npt.NDArray[Any]:
@@ -162,7 +180,10 @@ class FilesOfSlices:
         """Names of the files."""
         import pyarrow.compute as pc
 
-        base, logs = (self.slices.column(name).combine_chunks() for name in ("base_file", "log_files"))
+        base = single_array(self.slices.column("base_file"))
+        if self.are_lone:
+            return base
+        logs = self.slices.column("log_files").combine_chunks()
         return pa.concat_arrays([base.take(pa.array(self.with_base)), pc.list_flatten(logs)])
 
     @property

@@ -53,8 +53,8 @@ def column_stats(
         IndexNotReady: The table has no such index.
     """
     prefixes = by_file.prefixes(columns, partitions)
-    rows = metadata.prefixed(by_file.PARTITION, prefixes)
-    return by_file.typed_columns(rows, columns)
+    pieces = metadata.prefixed_pieces(by_file.PARTITION, prefixes, lambda rows: by_file.typed_columns(rows, columns))
+    return {name: pa.concat_tables([piece[name] for piece in pieces]) for name in columns}
 
 
 def partition_stats(

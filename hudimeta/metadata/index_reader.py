@@ -34,7 +34,11 @@ __all__ = ["IndexReader", "Logged"]
 
 _CELLS = pa.schema([("key", pa.string()), ("value", pa.binary())])
 
+_LARGE_BYTES = 4 << 20
+"""A base file beyond is read in pieces."""
+
 Answer = TypeVar("Answer")
+Shaped = TypeVar("Shaped")
 
 
 @dataclass(frozen=True)
@@ -110,10 +114,9 @@ class IndexReader:
         codec = codec_of(partition, self._definition)
         if codec.unite is None and "is_deleted" not in codec.schema.names:
             codec = self._as_cells(partition, layout)
-        none, logs = codec.schema.empty_table(), self._log_rows(codec, [(group, HFileReader.scan)]).in_order_of(codec.key)
         base = self._sources.pieces(group.base, codec.decode) if group.base else ()
-        for piece, (rows, deleted) in in_stretches(base, none, codec.key, column_of(logs.rows, codec.key), logs.deleted):
-            yield codec.encode(merge(piece, logs.stretch(rows, deleted), codec.key, codec.unite), layout)
+        for rows in _merged(base, self._log_rows(codec, [(group, HFileReader.scan)]), codec):
+            yield codec.encode(rows, layout)
 
     @_looking_again
     def prefixed(self, partition: str, prefixes: Sequence[bytes], every: bool = False) -> pa.Table:
@@ -129,6 +132,21 @@ class IndexReader:
         groups = self.finder.listed(partition) if legacy or every else self.finder.named(partition)
         select = _prefix_select(prefixes)
         return self._read(partition, [(group, select) for group in groups])
+
+    @_looking_again
+    def prefixed_pieces(self, partition: str, prefixes: Sequence[bytes], shaped: Callable[[pa.Table], Shaped]) -> list[Shaped]:
+        """What a function makes of the records of `prefixed`, so that of large base files only one piece is there at a time."""
+        codec, wanted = codec_of(partition, self._definition), sorted(prefixes)
+        groups = self.finder.listed(partition) if self.finder.logs_name_base else self.finder.named(partition)
+        large = [(group, group.base) for group in groups if group.base and (group.base.size or 0) > _LARGE_BYTES]
+        select, apart = _prefix_select(wanted), {group.file_id for group, _ in large}
+        found = [shaped(self._read(partition, [(group, select) for group in groups if group.file_id not in apart]))]
+        self._sources.open_bases(base for _, base in large)
+        for group, base in large:
+            logs = self._log_rows(codec, [(group, select)])
+            pieces = self._sources.pieces(base, codec.decode, lambda reader: reader.prefix_batches(wanted))
+            found += [shaped(rows) for rows in _merged(pieces, logs, codec)]
+        return found
 
     @_looking_again
     def sharded_prefixes(self, partition: str, prefixes: pa.Array, by_prefix: bool) -> pa.Table:
@@ -237,6 +255,14 @@ class IndexReader:
             return finder.is_visible
         since = base.since
         return lambda instant: finder.is_above(instant, since)
+
+
+def _merged(pieces: Iterable[pa.Table], logs: LogRows, codec: Codec) -> Iterator[pa.Table]:
+    """Pieces of a base file, in the order of their keys, with its logs."""
+    ordered = logs.in_order_of(codec.key)
+    logged = column_of(ordered.rows, codec.key), ordered.deleted
+    for piece, (rows, deleted) in in_stretches(pieces, codec.schema.empty_table(), codec.key, *logged):
+        yield merge(piece, ordered.stretch(rows, deleted), codec.key, codec.unite)
 
 
 def _key_select(keys: list[bytes]) -> Select:

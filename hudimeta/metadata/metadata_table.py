@@ -6,10 +6,10 @@ a `MetadataTable` shows one moment, that of the listing, and the files of that m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from hudimeta.types import Instant
 
 __all__ = ["MetadataTable"]
+
+Shaped = TypeVar("Shaped")
 
 _LEGACY_VERSION = 6
 _CREATION = "1"
@@ -201,6 +203,15 @@ class MetadataTable:
         if partition.startswith(PREFIX):
             return self._indexes.sharded_prefixes(partition, prefixes, by_prefix=self.index_definitions[partition].is_v2)
         return self._indexes.prefixed(partition, prefixes, every=every)
+
+    def prefixed_pieces(self, partition: str, prefixes: Sequence[bytes], shaped: Callable[[pa.Table], Shaped]) -> list[Shaped]:
+        """What a function makes of the records of `prefixed`, some at a time: for many records of which little is wanted.
+
+        Raises:
+            IndexNotReady: The table has no such partition.
+        """
+        self.require(partition)
+        return self._indexes.prefixed_pieces(partition, prefixes, shaped)
 
     def removed_later(self, partition: str, instant: str) -> pa.Array:
         """Keys (string) of an index that writes with later instants removed, as far as readers would prefer their word.

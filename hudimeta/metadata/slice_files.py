@@ -18,7 +18,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
 
-__all__ = ["Decode", "Select", "SliceFiles"]
+__all__ = ["Batches", "Decode", "Select", "SliceFiles"]
 
 Decode: TypeAlias = Callable[[KeyValues, str, str], pa.Table]
 """Cells, schema text and path to a table."""
@@ -31,6 +31,14 @@ SCAN_BYTES, FETCH_BYTES = 4 << 20, 64 << 20
 """Of a large base file so much is unpacked at a time, and so much fetched: requests cost more than packed bytes in memory."""
 PIECE_BYTES = 16 << 20
 """The first of a base file that is merged piece by piece: decoding takes some times as much."""
+
+
+Batches: TypeAlias = Callable[[HFileReader], Iterable[KeyValues]]
+"""The same, some of them at a time."""
+
+
+def _whole(reader: HFileReader) -> Iterator[KeyValues]:
+    return reader.scan_batches(PIECE_BYTES, FETCH_BYTES)
 
 
 class SliceFiles:
@@ -117,8 +125,13 @@ class SliceFiles:
             tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
         return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, path)
 
-    def pieces(self, file: GroupBaseFile, decode: Decode) -> Iterator[pa.Table]:
-        """All records of a base file in the order of their keys, some mebibytes at a time.
+    def pieces(self, file: GroupBaseFile, decode: Decode, batches: Batches = _whole) -> Iterator[pa.Table]:
+        """Records of a base file in the order of their keys, some mebibytes at a time.
+
+        Args:
+            file: The base file.
+            decode: Makes tables of them.
+            batches: Which are wanted; all of them if not given.
 
         Raises:
             CorruptFileError: Keys are in no order.
@@ -126,10 +139,11 @@ class SliceFiles:
         reader, path = self.base(file), _shown(file.path)
         schema, last = schema_of(reader, path), None
         with _telling_what_is_gone():
-            for cells in reader.scan_batches(PIECE_BYTES, FETCH_BYTES):
-                _check_order(cells.keys, last, path)
-                last = cells.keys[-1]
-                yield decode(cells, schema, path)
+            for cells in batches(reader):
+                if len(cells):
+                    _check_order(cells.keys, last, path)
+                    last = cells.keys[-1]
+                    yield decode(cells, schema, path)
 
     def lookup(self, file: GroupBaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
         """The records of some keys (sorted, unique) of a base file."""

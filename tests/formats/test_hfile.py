@@ -221,6 +221,17 @@ def test_an_index_beyond_the_tail_is_one_request_more() -> None:
     assert pairs(reader.lookup([keys[777]])) == [(keys[777], hashlib.sha256(keys[777]).digest())]
 
 
+@pytest.mark.parametrize("pick_bytes", [1, 100_000])
+def test_a_prefix_in_pieces_is_the_prefix(pick_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, data = large_file()
+    whole = HFileReader(data).prefix([b"key-0001", b"key-00042"])
+    monkeypatch.setattr("hudimeta.formats.hfile.reader._PICK_BYTES", pick_bytes)
+    pieces = list(HFileReader(data).prefix_batches([b"key-0001", b"key-00042"]))
+    assert len(pieces) > 2
+    assert pairs(KeyValues.concat(pieces)) == pairs(whole)
+    assert len(whole) == 11_000
+
+
 def test_cells_say_where_values_stand() -> None:
     keys, data = large_file(3_000)
     (cells,) = HFileReader(data).scan_cell_batches(1 << 20)

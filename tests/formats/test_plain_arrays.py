@@ -38,7 +38,8 @@ def test_booleans_and_where_they_are_true(values: list[bool], begin: int) -> Non
 @given(st.lists(st.booleans()), st.integers(0, 9))
 def test_booleans_there_and_back(values: list[bool], begin: int) -> None:
     found = flags(pa.array(values, pa.bool_()).slice(begin))
-    assert found.dtype == np.bool_ and found.tolist() == values[begin:]
+    assert found.dtype == np.bool_
+    assert found.tolist() == values[begin:]
 
 
 @given(st.tuples(st.just(np.int64), st.lists(LONG)) | st.tuples(st.just(np.int32), st.lists(INT)), st.integers(0, 9))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
-from hudimeta.metadata import compaction, slice_files
+from hudimeta.metadata import answers, compaction, index_reader, slice_files
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import open_storage
@@ -157,6 +158,12 @@ def test_the_pieces_that_are_merged_do_not_show(piece_bytes: int, tmp_path: Path
     def base_files() -> list[tuple[bytes, int]]:
         return [writer.base_file("f", metadata.group_pieces(name, group, writer.layout)) for name, group in groups]
 
-    at_once = base_files()
+    def statistics() -> list[dict[str, object]]:
+        found = answers.column_stats(metadata, {"id": pa.string(), "ts": pa.int64()})
+        return [row for table in found.values() for row in table.sort_by("file_name").to_pylist()]
+
+    at_once, statistics_at_once = base_files(), statistics()
     monkeypatch.setattr(slice_files, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(index_reader, "_LARGE_BYTES", piece_bytes)
     assert base_files() == at_once
+    assert statistics() == statistics_at_once

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["run_blocks"]
+__all__ = ["most_threads", "run_blocks"]
 
 _ENOUGH_BYTES = 1 << 20
 _MOST_THREADS = 8
@@ -14,6 +14,11 @@ _SHARES = 4
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
+
+
+def most_threads(wanted: int | None) -> int:
+    """How many threads work at most; `wanted` None for one per core."""
+    return wanted or min(os.cpu_count() or 1, _MOST_THREADS)
 
 
 def run_blocks(work: Callable[[_In], _Out], items: Sequence[_In], total_bytes: int, threads: int | None) -> list[_Out]:
@@ -25,7 +30,7 @@ def run_blocks(work: Callable[[_In], _Out], items: Sequence[_In], total_bytes: i
         total_bytes: Roughly the bytes at stake; little is done in the calling thread.
         threads: At most so many; None for one per core, 1 for the calling thread.
     """
-    most = min(threads or min(os.cpu_count() or 1, _MOST_THREADS), len(items))
+    most = min(most_threads(threads), len(items))
     if most <= 1 or total_bytes < _ENOUGH_BYTES:
         return [work(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor

@@ -14,7 +14,7 @@ from hudimeta.formats.hfile.block import Block, block_pieces, decode_block
 from hudimeta.formats.hfile.cells import KeyValues, RawCells, find_cells
 from hudimeta.formats.hfile.index import BlockIndex, decode_index_block, decode_meta_root, decode_root
 from hudimeta.formats.hfile.layout import BlockKind
-from hudimeta.formats.hfile.parallel import run_blocks
+from hudimeta.formats.hfile.parallel import most_threads, run_blocks
 from hudimeta.formats.hfile.range_reader import RangeReader, as_range_reader
 from hudimeta.formats.hfile.seal import check_body, check_trailer
 from hudimeta.formats.hfile.spans import SpanReader
@@ -204,10 +204,14 @@ class HFileReader:
 
     def prefix(self, prefixes: Sequence[bytes]) -> KeyValues:
         """The records whose keys start with any of `prefixes`, in file order, each once."""
+        return KeyValues.concat(list(self.prefix_batches(prefixes)))
+
+    def prefix_batches(self, prefixes: Sequence[bytes]) -> Iterator[KeyValues]:
+        """The same in pieces, each of some mebibytes packed."""
         wanted = _byte_strings(prefixes)
         index = self._choose(lambda index: index.blocks_of_prefixes(wanted))
         if not len(index):
-            return KeyValues.empty()
+            return
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -220,7 +224,7 @@ class HFileReader:
                 found = hits if found is None else pc.or_(found, hits)
             return found
 
-        return self._picked(index, begins)
+        yield from self._picked_batches(index, begins)
 
     # --- opening
 
@@ -321,14 +325,31 @@ class HFileReader:
         return [self._leaves[offset] for offset, _ in places]
 
     def _picked(self, index: BlockIndex, matches: Callable[[Any], Any] | None) -> KeyValues:
-        """The records of some blocks whose keys match; some blocks at a time, so that most of what is unpacked is soon gone.
+        """The records of some blocks whose keys match.
 
         Args:
             index: The blocks.
             matches: From keys, an Arrow array, to booleans; None for all records.
         """
-        places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))
-        raws = self._spans.read_many(places)
+        return KeyValues.concat(list(self._picked_batches(index, matches)))
+
+    def _picked_batches(self, index: BlockIndex, matches: Callable[[Any], Any] | None) -> Iterator[KeyValues]:
+        """The same, some blocks at a time, so that most of what is unpacked is soon gone."""
+        for fetched in _groups(index, _MOST_BATCH_BYTES):
+            some = index.take(fetched)
+            places = list(zip(some.offsets.tolist(), some.sizes.tolist(), strict=True))
+            raws = self._spans.read_many(places)
+            self.blocks_opened += len(places)
+            yield from self._picked_from(raws, places, list(_groups(some, _PICK_BYTES)), matches)
+
+    def _picked_from(
+        self,
+        raws: Sequence[memoryview],
+        places: Sequence[tuple[int, int]],
+        groups: Sequence[npt.NDArray[np.int64]],
+        matches: Callable[[Any], Any] | None,
+    ) -> Iterator[KeyValues]:
+        """The same of blocks that were fetched, as many groups at a time as there are threads."""
 
         def pick(group: npt.NDArray[np.int64]) -> KeyValues:
             chosen = group.tolist()
@@ -336,10 +357,11 @@ class HFileReader:
             cells = find_cells(opened, [places[i][0] for i in chosen], self.path)
             return (cells if matches is None else _where(cells, matches(cells.keys()))).to_key_values()
 
-        groups = list(_groups(index, _PICK_BYTES))
-        parts = run_blocks(pick, groups, int(index.sizes.sum()), self._threads)
-        self.blocks_opened += len(places)
-        return KeyValues.concat(parts)
+        step = most_threads(self._threads)
+        for start in range(0, len(groups), step):
+            some = groups[start : start + step]
+            size = sum(places[i][1] for group in some for i in group)
+            yield from run_blocks(pick, some, size, self._threads)
 
     def _unpacked(self, index: BlockIndex) -> Iterator[tuple[int, Block]]:
         """The data blocks of `index` with their offsets; fetched together, unpacked one by one."""
