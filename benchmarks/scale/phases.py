@@ -114,8 +114,8 @@ def _compact_metadata(path: Path, _: int) -> object:
 
 STATS = ["column_stats"]
 PHASES = (
-    Phase("plan", "files", (100_000, 300_000, 1_200_000), _planned(False), _plan),
-    Phase("plan by one column's statistics", "files", (20_000, 60_000, 240_000), _planned(True), _plan_by_statistics),
+    Phase("plan", "files", (300_000, 1_200_000, 6_000_000), _planned(False), _plan),
+    Phase("plan by one column's statistics", "files", (300_000, 1_200_000, 6_000_000), _planned(True), _plan_by_statistics),
     Phase("look-up in the record index", "keys asked for", (30_000, 100_000, 400_000), _indexed, _look_up),
     Phase(
         "upsert of 1 %, copy on write",
@@ -156,7 +156,7 @@ PHASES = (
     Phase(
         "small commit that compacts the metadata table",
         "files",
-        (100_000, 300_000, 1_200_000),
+        (300_000, 1_200_000, 6_000_000),
         _planned(False),
         _compact_metadata,
         changes=True,

@@ -142,6 +142,13 @@ class FileListing:
         """Live files of all partitions: key, name, size."""
         return self._with_again(files.without_partition_list(self.records()), None)
 
+    def all_in_pieces(self) -> Iterator[pa.Table]:
+        """The same, those of a partition together: some at a time where the base file is large."""
+        if self._again is not None or self._base is None or not self._sources.is_large(self._base):
+            yield self.all()
+        else:
+            yield from map(files.without_partition_list, self.pieces())
+
     def _with_again(self, found: pa.Table, keys: Sequence[str] | None) -> pa.Table:
         import pyarrow.compute as pc
 

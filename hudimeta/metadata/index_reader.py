@@ -34,9 +34,6 @@ __all__ = ["IndexReader", "Logged"]
 
 _CELLS = pa.schema([("key", pa.string()), ("value", pa.binary())])
 
-_LARGE_BYTES = 4 << 20
-"""A base file beyond is read in pieces."""
-
 Answer = TypeVar("Answer")
 Shaped = TypeVar("Shaped")
 
@@ -138,7 +135,7 @@ class IndexReader:
         """What a function makes of the records of `prefixed`, so that of large base files only one piece is there at a time."""
         codec, wanted = codec_of(partition, self._definition), sorted(prefixes)
         groups = self.finder.listed(partition) if self.finder.logs_name_base else self.finder.named(partition)
-        large = [(group, group.base) for group in groups if group.base and (group.base.size or 0) > _LARGE_BYTES]
+        large = [(group, group.base) for group in groups if group.base and self._sources.is_large(group.base)]
         select, apart = _prefix_select(wanted), {group.file_id for group, _ in large}
         found = [shaped(self._read(partition, [(group, select) for group in groups if group.file_id not in apart]))]
         self._sources.open_bases(base for _, base in large)

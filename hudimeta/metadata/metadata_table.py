@@ -157,6 +157,12 @@ class MetadataTable:
             found = self._listing.of_partitions([to_key_partition(p) for p in partitions]) if partitions else _no_files()
         return found.set_column(0, "partition_path", paths_of(found.column("key")))
 
+    def file_pieces(self) -> Iterator[pa.Table]:
+        """Files of all partitions, see `files`, those of a partition together: some at a time where the listing is large."""
+        self._meter.add(Metric.LOOKUP_FILES_COUNT)
+        for found in self._listing.all_in_pieces():
+            yield found.set_column(0, "partition_path", paths_of(found.column("key")))
+
     @property
     def listing_history(self) -> ListingHistory:
         """What `files` rests on, and what changed it."""

@@ -29,8 +29,8 @@ Select: TypeAlias = Callable[[HFileReader], KeyValues]
 TOGETHER_BYTES = 1 << 20
 SCAN_BYTES, FETCH_BYTES = 4 << 20, 64 << 20
 """Of a large base file so much is unpacked at a time, and so much fetched: requests cost more than packed bytes in memory."""
-PIECE_BYTES = 16 << 20
-"""The first of a base file that is merged piece by piece: decoding takes some times as much."""
+LARGE_BYTES, PIECE_BYTES = 4 << 20, 16 << 20
+"""A base file beyond the first is read in pieces that unpack to the second; decoding takes some times as much."""
 
 
 Batches: TypeAlias = Callable[[HFileReader], Iterable[KeyValues]]
@@ -110,6 +110,10 @@ class SliceFiles:
             found = self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
             if self._kept is not None and len(data) <= SMALL_LOG_BYTES and all(self._counts(entry.instant) for entry in found):
                 keep(self._kept.logs, path, found, MOST_LOGS)
+
+    def is_large(self, file: GroupBaseFile) -> bool:
+        """Whether a base file is better read in pieces."""
+        return (file.size if file.size is not None else self.base(file).size) > LARGE_BYTES
 
     def open_bases(self, files: Iterable[GroupBaseFile]) -> None:
         """Open base files at once."""

@@ -132,7 +132,7 @@ class Manifest:
         there = pa.concat_tables([_files_of(touched), came])
         if len(_paths(there).unique()) != len(there):
             raise NotTold("a commit that names a file again")
-        built, waiting = slices_and_waiting(there, visibility)
+        built, waiting = slices_and_waiting([there], visibility)
         if waiting:
             raise NotTold("files of a write that is not completed")
         if pc.any(pc.is_in(_paths(went), value_set=_paths(_files_of(built)))).as_py():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +32,9 @@ class TableListing(Protocol):
     def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
         """partition_path string, name string, size int64 of some partitions, None for all."""
 
+    def file_pieces(self) -> Iterable[pa.Table]:
+        """The same of all partitions, those of a partition together, some at a time where there are very many."""
+
 
 class StorageListing:
     """Files found by walking the table's folders, once."""
@@ -58,6 +61,10 @@ class StorageListing:
 
         wanted = pc.is_in(self._files.column("partition_path"), value_set=pa.array(partitions, pa.string()))
         return self._files.filter(wanted)
+
+    def file_pieces(self) -> Iterable[pa.Table]:
+        """See `TableListing.file_pieces`."""
+        return [self._files]
 
 
 def open_metadata(

@@ -294,19 +294,16 @@ class Snapshot:
         Returns:
             Columns of `table.slices.slices_schema()`, one row a file group.
         """
-        from hudimeta.table.slices import build_slices, slices_and_waiting, without_logs
+        from hudimeta.table.slices import slices_and_waiting, without_logs
 
         read_optimized, kept = query_type is QueryType.READ_OPTIMIZED, self.kept_plan
         found = kept.slices(partitions) if kept is not None else None
         if found is not None:
             return without_logs(found) if read_optimized else found
-        files = self.files(partitions)
+        pieces = [self.files(partitions)] if partitions is not None else self.listing.file_pieces()
         if read_optimized:
-            import pyarrow.compute as pc
-
-            files = files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))
-            return build_slices(files, self.visibility)
-        slices, waiting = slices_and_waiting(files, self.visibility)
+            return slices_and_waiting(map(_without_logs, pieces), self.visibility)[0]
+        slices, waiting = slices_and_waiting(pieces, self.visibility)
         if kept is not None and partitions is None:
             kept.keep(slices, waiting)
         return slices
@@ -397,3 +394,9 @@ class Snapshot:
 
         found = column_history(self.storage, self.timeline)
         return None if found is not None and found.goes_by_names and not self.for_writes else found
+
+
+def _without_logs(files: pa.Table) -> pa.Table:
+    import pyarrow.compute as pc
+
+    return files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))

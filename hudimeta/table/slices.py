@@ -9,7 +9,7 @@ All of it is array work: a table of two million files is a matter of seconds and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.plain_arrays import booleans, integers, numbers, single_array, texts
@@ -57,15 +57,20 @@ def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
     Returns:
         A table of `slices_schema()`, one row a file group, in the order of the listing.
     """
-    return slices_and_waiting(files, visibility)[0]
+    return slices_and_waiting([files], visibility)[0]
 
 
-def slices_and_waiting(files: pa.Table, visibility: Visibility) -> tuple[pa.Table, int]:
+def slices_and_waiting(pieces: Iterable[pa.Table], visibility: Visibility) -> tuple[pa.Table, int]:
     """As `build_slices`, and how many of the files belong to instants that are not completed, so that a later moment may show
-    them without any change of the listing."""
+    them without any change of the listing.
+
+    Args:
+        pieces: The files, all of a partition in one piece. One is gone before the next is asked for.
+        visibility: What the timeline says.
+    """
     import pyarrow as pa
 
-    parts = [_build(names, partitions, sizes, visibility) for names, partitions, sizes in _segments(files)]
+    parts = [_build(names, partitions, sizes, visibility) for files in pieces for names, partitions, sizes in _segments(files)]
     if not parts:
         return slices_schema().empty_table(), 0
     return pa.concat_tables([table for table, _ in parts]), sum(waiting for _, waiting in parts)

@@ -12,7 +12,7 @@ from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
-from hudimeta.metadata import answers, compaction, index_reader, slice_files
+from hudimeta.metadata import answers, compaction, slice_files
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import open_storage
@@ -162,8 +162,16 @@ def test_the_pieces_that_are_merged_do_not_show(piece_bytes: int, tmp_path: Path
         found = answers.column_stats(metadata, {"id": pa.string(), "ts": pa.int64()})
         return [row for table in found.values() for row in table.sort_by("file_name").to_pylist()]
 
-    at_once, statistics_at_once = base_files(), statistics()
+    def listing() -> list[dict[str, object]]:
+        return (
+            pa.concat_tables(metadata.file_pieces())
+            .sort_by([("partition_path", "ascending"), ("name", "ascending")])
+            .to_pylist()
+        )
+
+    at_once, statistics_at_once, listing_at_once = base_files(), statistics(), listing()
     monkeypatch.setattr(slice_files, "PIECE_BYTES", piece_bytes)
-    monkeypatch.setattr(index_reader, "_LARGE_BYTES", piece_bytes)
+    monkeypatch.setattr(slice_files, "LARGE_BYTES", piece_bytes)
     assert base_files() == at_once
     assert statistics() == statistics_at_once
+    assert listing() == listing_at_once
