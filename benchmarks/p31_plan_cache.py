@@ -86,9 +86,7 @@ def _in_new_processes(shape: Shaped) -> Callable[[Job], None]:
     return run
 
 
-def _planned(
-    shape: Shaped, where: Callable[[Settings], str], keeps: bool, first: Sequence[str] = ()
-) -> Callable[[Job], None]:
+def _planned(shape: Shaped, where: Callable[[Settings], str], keeps: bool, first: Sequence[str] = ()) -> Callable[[Job], None]:
     """Plans by statistics; the first two of kept plans read the metadata table, and keep the slices, then the bounds.
 
     Args:

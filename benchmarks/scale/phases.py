@@ -29,7 +29,7 @@ def _planned(statistics: bool) -> Callable[[Path, int], Path]:
     def make(data: Path, files: int) -> Path:
         count = max(1, files // FILES_EACH)
         name = f"scale-{'stats-' if statistics else ''}{count}x{FILES_EACH}"
-        return synthetic.make(Settings(1, data), synthetic.Shape(name, count, FILES_EACH, statistics))
+        return synthetic.make(Settings(1, data), synthetic.Shape(name, count, FILES_EACH, int(statistics)))
 
     return make
 
@@ -80,9 +80,9 @@ def _plan(path: Path, _: int) -> object:
     return ours.count_slices(ours.open_table(path))
 
 
-def _plan_by_statistics(path: Path, _: int) -> object:
-    middle = synthetic.DOMAIN // 2
-    return ours.count_planned(ours.open_table(path), f"c1 >= {middle} AND c1 <= {middle + synthetic.DOMAIN // 100}")
+def _plan_by_statistics(path: Path, files: int) -> object:
+    middle = files * synthetic.ROWS_PER_FILE // 2
+    return ours.count_planned(ours.open_table(path), f"c0 >= {middle} AND c0 <= {middle + middle // 50}")
 
 
 def _look_up(path: Path, count: int) -> object:
