@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.formats.hash_chain import hash_chain
+from hudimeta.formats.bloom import hash_chain
 from hudimeta.formats.plain_arrays import integers
 
 __all__ = ["NamesByHash"]

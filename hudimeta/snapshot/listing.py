@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
 
-__all__ = ["TableListing", "StorageListing", "open_kept_metadata", "open_metadata"]
+__all__ = ["TableListing", "StorageListing", "open_kept_metadata", "open_metadata", "without_log_files"]
 
 _NO_METADATA = "the table has no metadata table"
 
@@ -65,6 +65,13 @@ class StorageListing:
     def file_pieces(self) -> Iterable[pa.Table]:
         """See `TableListing.file_pieces`."""
         return [self._files]
+
+
+def without_log_files(files: pa.Table) -> pa.Table:
+    """Files of a listing but for log files, which begin with a dot."""
+    import pyarrow.compute as pc
+
+    return files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))
 
 
 def open_metadata(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hudimeta.config import Options
 from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
 from hudimeta.errors import ConfigError, TableNotFound
-from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata
+from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata, without_log_files
 from hudimeta.storage import CountingStorage
 from hudimeta.table import properties as table_properties
 from hudimeta.table.modes import MetadataModes
@@ -302,7 +302,7 @@ class Snapshot:
             return without_logs(found) if read_optimized else found
         pieces = [self.files(partitions)] if partitions is not None else self.listing.file_pieces()
         if read_optimized:
-            return slices_and_waiting(map(_without_logs, pieces), self.visibility)[0]
+            return slices_and_waiting(map(without_log_files, pieces), self.visibility)[0]
         slices, waiting = slices_and_waiting(pieces, self.visibility)
         if kept is not None and partitions is None:
             kept.keep(slices, waiting)
@@ -394,9 +394,3 @@ class Snapshot:
 
         found = column_history(self.storage, self.timeline)
         return None if found is not None and found.goes_by_names and not self.for_writes else found
-
-
-def _without_logs(files: pa.Table) -> pa.Table:
-    import pyarrow.compute as pc
-
-    return files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))

@@ -61,13 +61,8 @@ def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
 
 
 def slices_and_waiting(pieces: Iterable[pa.Table], visibility: Visibility) -> tuple[pa.Table, int]:
-    """As `build_slices`, and how many of the files belong to instants that are not completed, so that a later moment may show
-    them without any change of the listing.
-
-    Args:
-        pieces: The files, all of a partition in one piece. One is gone before the next is asked for.
-        visibility: What the timeline says.
-    """
+    """As `build_slices` of files in pieces, in each of which partitions are whole; and how many of the files belong to instants
+    that are not completed, so that a later moment may show them without any change of the listing."""
     import pyarrow as pa
 
     parts = [_build(names, partitions, sizes, visibility) for files in pieces for names, partitions, sizes in _segments(files)]

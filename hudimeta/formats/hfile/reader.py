@@ -325,12 +325,7 @@ class HFileReader:
         return [self._leaves[offset] for offset, _ in places]
 
     def _picked(self, index: BlockIndex, matches: Callable[[Any], Any] | None) -> KeyValues:
-        """The records of some blocks whose keys match.
-
-        Args:
-            index: The blocks.
-            matches: From keys, an Arrow array, to booleans; None for all records.
-        """
+        """The records of some blocks whose keys, an Arrow array, match; None for all records."""
         return KeyValues.concat(list(self._picked_batches(index, matches)))
 
     def _picked_batches(self, index: BlockIndex, matches: Callable[[Any], Any] | None) -> Iterator[KeyValues]:
