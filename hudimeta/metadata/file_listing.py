@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +20,14 @@ from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.kept import SMALL_ROWS, keep
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
-from hudimeta.metadata.merging import in_stretches
+from hudimeta.metadata.merging import in_stretches, merged_cells
+from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import NO_METER, Meter, Metric, timed
+
+if TYPE_CHECKING:
+    from hudimeta.formats.hfile import KeyValues
+    from hudimeta.metadata.record import RecordLayout
 
 __all__ = ["FileListing"]
 
@@ -147,7 +153,7 @@ class FileListing:
         if self._again is not None or self._base is None or not self._sources.is_large(self._base):
             yield self.all()
         else:
-            yield from map(files.without_partition_list, self.pieces())
+            yield from map(files.without_partition_list, self._pieces())
 
     def _with_again(self, found: pa.Table, keys: Sequence[str] | None) -> pa.Table:
         import pyarrow.compute as pc
@@ -165,17 +171,36 @@ class FileListing:
         base = self._sources.scan(self._base, files.decode_values) if self._base else no_rows(files.SCHEMA)
         return self._merged(base)
 
-    def pieces(self) -> Iterator[pa.Table]:
-        """The same, some keys at a time in their order: memory depends on what changed, not on the base file."""
+    def cells(self, layout: RecordLayout) -> Iterator[KeyValues]:
+        """The same as they are to be written in some layout, in the order of their keys; see `IndexReader.pieces`."""
+        logs, removed = self._changes_by_key
+        gone = texts(sorted(removed, key=str.encode))
+
+        def live(cells: KeyValues, schema: str, path: str) -> KeyValues:
+            entries = files.live(files.decode_values(cells, schema, path))
+            return files.encode_values(files.as_live_entries(entries), layout)
+
+        def rewritten(cells: KeyValues, stretches: Sequence[slice]) -> KeyValues:
+            base = _without(files.decode_values(cells, layout.schema_text), removed)
+            entries = files.live(files.apply_to_base(base, _stretch(logs, stretches[0])))
+            return files.encode_values(files.as_live_entries(entries), layout)
+
+        base = self._sources.cells(self._base, live, layout.schema_text) if self._base else ()
+        return files.with_partition_list(merged_cells(base, (column_of(logs, "key"), gone), rewritten), layout)
+
+    @cached_property
+    def _changes_by_key(self) -> tuple[pa.Table, frozenset[str]]:
         import pyarrow.compute as pc
 
         logs, removed = self._changes
-        logs = logs.take(pc.sort_indices(logs.column("key").combine_chunks()))
+        return logs.take(pc.sort_indices(column_of(logs, "key"))), removed
+
+    def _pieces(self) -> Iterator[pa.Table]:
+        """All live entries, some keys at a time in their order."""
+        logs, removed = self._changes_by_key
         base = self._sources.pieces(self._base, files.decode_values) if self._base else ()
-        logged = logs.column("key").combine_chunks()
-        for piece, (rows,) in in_stretches(base, no_rows(files.SCHEMA), "key", logged):
-            stretch = logs.slice(rows.start, rows.stop - rows.start)
-            yield files.live(files.apply_to_base(_without(piece, removed), stretch))
+        for piece, (rows,) in in_stretches(base, no_rows(files.SCHEMA), "key", column_of(logs, "key")):
+            yield files.live(files.apply_to_base(_without(piece, removed), _stretch(logs, rows)))
 
     def _lookup(self, keys: Sequence[str]) -> pa.Table:
         missing = sorted({k for k in keys if k not in self._looked_up}, key=str.encode)
@@ -219,6 +244,10 @@ def _by_key(table: pa.Table, keys: Sequence[str]) -> dict[str, pa.Table]:
     sizes = np.bincount(np.asarray(number) + 1, minlength=len(keys) + 1)
     ends = np.cumsum(sizes)
     return {key: table.slice(int(end - size), int(size)) for key, size, end in zip(keys, sizes[1:], ends[1:], strict=True)}
+
+
+def _stretch(table: pa.Table, rows: slice) -> pa.Table:
+    return table.slice(rows.start, rows.stop - rows.start)
 
 
 def _without(table: pa.Table, keys: Sequence[str] | frozenset[str]) -> pa.Table:

@@ -238,23 +238,22 @@ def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, 
     return KeyValues(*sorted_cells(names, encode_payloads(types, layout, "filesystemMetadata", bodies)))
 
 
-def encode_pieces(pieces: Iterable[pa.Table], layout: RecordLayout) -> Iterator[KeyValues]:
-    """Live entries (see `live`) as records of a base file, which tells of all partitions even where there are none.
-
-    Args:
-        pieces: In the order of their keys; all rows of a key are in one of them.
-        layout: What the records look like.
-    """
+def with_partition_list(pieces: Iterable[KeyValues], layout: RecordLayout) -> Iterator[KeyValues]:
+    """Records of a base file, in the order of their keys, which tell of all partitions even where there are none."""
     import pyarrow.compute as pc
 
-    mark, is_told = texts([ALL_PARTITIONS])[0], False
+    mark, is_told = ALL_PARTITIONS.encode(), False
+    empty = encode_values(SCHEMA.empty_table(), layout, (ALL_PARTITIONS,))
     for piece in pieces:
-        keys, is_missing = piece.column("key"), False
+        keys = piece.keys.cast(pa.binary())
         if not is_told and pc.any(pc.greater_equal(keys, mark)).as_py():
-            is_told, is_missing = True, not pc.any(pc.equal(keys, mark)).as_py()
-        yield encode_values(as_live_entries(piece), layout, (ALL_PARTITIONS,) if is_missing else ())
+            is_told = True
+            if not pc.any(pc.equal(keys, mark)).as_py():
+                together = KeyValues.concat([KeyValues(keys, piece.values), empty])
+                piece = KeyValues(*sorted_cells(together.keys, together.values))
+        yield piece
     if not is_told:
-        yield encode_values(SCHEMA.empty_table(), layout, (ALL_PARTITIONS,))
+        yield empty
 
 
 def _flag_bytes(flags: npt.NDArray[np.bool_]) -> pa.Array:

@@ -18,8 +18,8 @@ from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import shard
 from hudimeta.metadata.kinds import Codec, codec_of
 from hudimeta.metadata.log_entries import LogEntry, arrange
-from hudimeta.metadata.merging import LogRows, in_stretches, merge
-from hudimeta.metadata.payload import column_of, sorted_cells
+from hudimeta.metadata.merging import LogRows, in_stretches, merge, merged_cells
+from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import Select, SliceFiles
 from hudimeta.metadata.stated_logs import only_logs_of
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexReader", "Logged"]
 
-_CELLS = pa.schema([("key", pa.string()), ("value", pa.binary())])
+_NONE = slice(0, 0)
 
 Answer = TypeVar("Answer")
 Shaped = TypeVar("Shaped")
@@ -83,37 +83,24 @@ class IndexReader:
         of_groups = self.finder.listed(partition) if groups is None else groups
         return self._read(partition, [(group, HFileReader.scan) for group in of_groups])
 
-    def cells(self, partition: str, group: FileGroup, layout: RecordLayout) -> pa.Table:
-        """Live records of one file group as key and value, both binary, as they would be written in some layout.
-
-        Values that have it are taken as they are. Not for kinds whose records unite, or say that they are deleted.
-        """
-        return self._read_stem(self._as_cells(partition, layout), [(group, HFileReader.scan)])
-
-    def _as_cells(self, partition: str, layout: RecordLayout) -> Codec:
-        codec = codec_of(partition, self._definition)
-
-        def decode(cells: KeyValues, schema: str, path: str) -> pa.Table:
-            if schema != layout.schema_text:
-                cells = codec.encode(codec.decode(cells, schema, path), layout)
-            return pa.table([cells.keys.cast(pa.string()), cells.values.cast(pa.binary())], schema=_CELLS)
-
-        def encode(rows: pa.Table, layout: RecordLayout) -> KeyValues:
-            return KeyValues(*sorted_cells(column_of(rows, "key"), column_of(rows, "value")))
-
-        return Codec(_CELLS, decode, encode)
-
     def pieces(self, partition: str, group: FileGroup, layout: RecordLayout) -> Iterator[KeyValues]:
         """Live records of one file group as they are to be written in some layout, in the order of their keys.
 
-        Memory does not depend on the base file, of which one piece is there at a time, but on the logs.
+        Memory does not depend on the base file, of which one piece is there at a time, but on the logs. Records of which these
+        say nothing are taken as the bytes that they are.
         """
         codec = codec_of(partition, self._definition)
-        if codec.unite is None and "is_deleted" not in codec.schema.names:
-            codec = self._as_cells(partition, layout)
-        base = self._sources.pieces(group.base, codec.decode) if group.base else ()
-        for rows in _merged(base, self._log_rows(codec, [(group, HFileReader.scan)]), codec):
-            yield codec.encode(rows, layout)
+        logs = self._log_rows(codec, [(group, HFileReader.scan)]).in_order_of(codec.key)
+
+        def live(cells: KeyValues, schema: str, path: str) -> KeyValues:
+            return codec.encode(merge(codec.decode(cells, schema, path), logs.stretch(_NONE, _NONE), codec.key), layout)
+
+        def rewritten(cells: KeyValues, stretches: Sequence[slice]) -> KeyValues:
+            base = codec.decode(cells, layout.schema_text, group.file_id)
+            return codec.encode(merge(base, logs.stretch(*stretches), codec.key, codec.unite), layout)
+
+        base = self._sources.cells(group.base, live, layout.schema_text) if group.base else ()
+        return merged_cells(base, (column_of(logs.rows, codec.key), logs.deleted), rewritten)
 
     @_looking_again
     def prefixed(self, partition: str, prefixes: Sequence[bytes], every: bool = False) -> pa.Table:

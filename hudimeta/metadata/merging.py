@@ -5,7 +5,7 @@ Column and partition statistics differ in one point: a record that is not tight 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.metadata.payload import column_of
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata.payload import column_of, sorted_cells
 
-__all__ = ["LogRows", "Unite", "in_stretches", "merge"]
+__all__ = ["LogRows", "Unite", "in_stretches", "merge", "merged_cells"]
+
+_CELLS = pa.schema([("key", pa.string()), ("value", pa.binary())])
 
 Unite: TypeAlias = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
@@ -82,6 +85,35 @@ def in_stretches(
             begun = ends
         waiting = piece if len(piece) else waiting
     yield waiting, tuple(slice(start, len(keys)) for start, keys in zip(begun, logged, strict=True))
+
+
+def merged_cells(
+    pieces: Iterable[KeyValues], logged: Sequence[pa.Array], rewritten: Callable[[KeyValues, Sequence[slice]], KeyValues]
+) -> Iterator[KeyValues]:
+    """Records of a base file as they are stored, but for those of which logs say something.
+
+    Args:
+        pieces: Consecutive stretches of the base file.
+        logged: Keys (string) in logs, each array in order.
+        rewritten: Makes new records of those whose keys are logged, given the stretch of each array that is about them.
+    """
+    import pyarrow.compute as pc
+
+    for piece, stretches in in_stretches(map(_as_table, pieces), _CELLS.empty_table(), "key", *logged):
+        keys, values = column_of(piece, "key"), column_of(piece, "value")
+        named = pa.concat_arrays([array[stretch] for array, stretch in zip(logged, stretches, strict=True)])
+        if not len(named):
+            yield KeyValues(keys.cast(pa.binary()), values)
+            continue
+        told = pc.is_in(keys, named)
+        new = rewritten(KeyValues(keys.filter(told), values.filter(told)), stretches)
+        others = pc.invert(told)
+        together = KeyValues.concat([KeyValues(keys.filter(others).cast(pa.binary()), values.filter(others)), new])
+        yield KeyValues(*sorted_cells(together.keys, together.values))
+
+
+def _as_table(cells: KeyValues) -> pa.Table:
+    return pa.table([cells.keys.cast(pa.string()), cells.values.cast(pa.binary())], schema=_CELLS)
 
 
 def _first_after(keys: pa.Array, last: str) -> int:

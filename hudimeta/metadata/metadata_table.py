@@ -281,13 +281,8 @@ class MetadataTable:
         """Live records of one file group, logs merged, as a base file of some layout holds them: in pieces, in their order."""
         self.require(partition)
         if partition == files.PARTITION:
-            return files.encode_pieces(self._listing.pieces(), layout)
+            return self._listing.cells(layout)
         return self._indexes.pieces(partition, group, layout)
-
-    def group_cells(self, partition: str, group: FileGroup, layout: RecordLayout) -> pa.Table:
-        """Live records of one file group of the record index, as the bytes that they are; see `IndexReader.cells`."""
-        self.require(partition)
-        return self._indexes.cells(partition, group, layout)
 
     def all_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of all file groups of a metadata partition; a LIST only where no commit says how many there are."""

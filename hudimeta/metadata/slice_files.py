@@ -141,13 +141,37 @@ class SliceFiles:
             CorruptFileError: Keys are in no order.
         """
         reader, path = self.base(file), _shown(file.path)
-        schema, last = schema_of(reader, path), None
+        schema = schema_of(reader, path)
+        for cells in self._in_order(reader, path, batches):
+            yield decode(cells, schema, path)
+
+    @staticmethod
+    def _in_order(reader: HFileReader, path: str, batches: Batches) -> Iterator[KeyValues]:
+        last = None
         with _telling_what_is_gone():
             for cells in batches(reader):
                 if len(cells):
                     _check_order(cells.keys, last, path)
                     last = cells.keys[-1]
-                    yield decode(cells, schema, path)
+                    yield cells
+
+    def cells(
+        self, file: GroupBaseFile, live: Callable[[KeyValues, str, str], KeyValues], schema_text: str
+    ) -> Iterator[KeyValues]:
+        """Records of a base file as they are written by a schema, in the order of their keys, some mebibytes at a time.
+
+        What we wrote by it is taken as it is: no record there says that it is deleted, as some of Apache Hudi's do.
+
+        Args:
+            file: The base file.
+            live: From cells, schema text and path to the same records as they are to be, without deleted ones.
+            schema_text: The schema.
+        """
+        reader, path = self.base(file), _shown(file.path)
+        schema = schema_of(reader, path)
+        ours = NAME_KEY in reader.file_info and schema == schema_text
+        for cells in self._in_order(reader, path, _whole):
+            yield cells if ours else live(cells, schema, path)
 
     def lookup(self, file: GroupBaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
         """The records of some keys (sorted, unique) of a base file."""

@@ -48,17 +48,16 @@ def test_files(version: int, listings: dict[str, dict[str, tuple[int, bool]]]) -
 
 
 @given(LISTINGS, st.lists(st.integers(0, 5)))
-def test_listings_are_encoded_piece_by_piece(listings: dict[str, dict[str, tuple[int, bool]]], cuts: list[int]) -> None:
-    """Of the partitions something is told in any case, at its place among the keys."""
-    layout = layout_of(schema_text(8))
+def test_of_the_partitions_something_is_told(listings: dict[str, dict[str, tuple[int, bool]]], cuts: list[int]) -> None:
+    """In any case, at its place among the keys, in whatever pieces they come."""
+    layout, none = layout_of(schema_text(8)), files.SCHEMA.empty_table()
     by_key = [pa.Table.from_pylist(file_rows({key: listings[key]}), files.SCHEMA) for key in sorted(listings, key=str.encode)]
-    none = files.SCHEMA.empty_table()
     borders = [0, *sorted(min(cut, len(by_key)) for cut in cuts), len(by_key)]
-    pieces = [files.live(pa.concat_tables([none, *by_key[start:end]])) for start, end in itertools.pairwise(borders)]
-    live = files.as_live_entries(pa.concat_tables(pieces))
-    told = "__all_partitions__" in live["key"].to_pylist()
-    whole = files.encode_values(live, layout, () if told else ("__all_partitions__",))
-    found = KeyValues.concat(list(files.encode_pieces(pieces, layout)))
+    rows = [pa.concat_tables([none, *by_key[start:end]]) for start, end in itertools.pairwise(borders)]
+    empty_keys = () if "__all_partitions__" in listings else ("__all_partitions__",)
+    whole = files.encode_values(pa.concat_tables(rows), layout, empty_keys)
+    pieces = [files.encode_values(piece, layout) for piece in rows]
+    found = KeyValues.concat(list(files.with_partition_list(pieces, layout)))
     assert found.keys.equals(whole.keys)
     assert found.values.equals(whole.values)
 

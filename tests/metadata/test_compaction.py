@@ -12,8 +12,11 @@ from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
-from hudimeta.metadata import answers, compaction, slice_files
+from hudimeta.formats.hfile import HFileReader, KeyValues
+from hudimeta.metadata import answers, compaction, files, slice_files
+from hudimeta.metadata.kinds import CODECS
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -142,6 +145,15 @@ EVERY_KIND = {
 }
 
 
+def records_in(partition: str, cells: list[KeyValues], layout: RecordLayout) -> list[str]:
+    """Records of base files, as `MetadataTable.records` has them."""
+    if partition != "files":
+        tables = [CODECS[partition].decode(found, layout.schema_text, "") for found in cells]
+        return sorted(str(row) for table in tables for row in table.to_pylist())
+    entries = files.without_partition_list(files.live(files.decode_values(cells[0], layout.schema_text)))
+    return sorted(str({"partition_path": row["key"], "name": row["name"], "size": row["size"]}) for row in entries.to_pylist())
+
+
 @pytest.mark.parametrize("piece_bytes", [1, 200_000])
 def test_the_pieces_that_are_merged_do_not_show(piece_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record index of several blocks, and one of each other kind, below logs that change some of each."""
@@ -171,6 +183,9 @@ def test_the_pieces_that_are_merged_do_not_show(piece_bytes: int, tmp_path: Path
         )
 
     at_once, statistics_at_once, listing_at_once = base_files(), statistics(), listing()
+    for name in metadata.ready:
+        new = [HFileReader(data).scan() for (partition, _), (data, _) in zip(groups, at_once, strict=True) if partition == name]
+        assert records_in(name, new, writer.layout) == sorted(map(str, metadata.records(name).to_pylist()))
     monkeypatch.setattr(slice_files, "PIECE_BYTES", piece_bytes)
     monkeypatch.setattr(slice_files, "LARGE_BYTES", piece_bytes)
     assert base_files() == at_once

@@ -33,7 +33,7 @@ from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.indexing import announce, complete, discard_dead
 from hudimeta.metadata.own_instants import compaction_instant
-from hudimeta.metadata.payload import column_of, sorted_cells
+from hudimeta.metadata.payload import sorted_cells
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.timeline import Timeline, TimelineWriter
@@ -156,8 +156,8 @@ def _shares(
     """The records of each new file group, some groups at a time."""
     taken = [[group] for group in have] if groups % len(have) == 0 else [list(have)]
     for number, some in enumerate(taken):
-        cells = pa.concat_tables([table.group_cells(_PARTITION, group, writer.layout) for group in some])
-        keys, values = column_of(cells, "key"), column_of(cells, "value")
+        cells = KeyValues.concat([c for group in some for c in table.group_pieces(_PARTITION, group, writer.layout)])
+        keys, values = cells.keys, cells.values
         at = dict(by_group(keys, groups))
         own = range(number, groups, len(have)) if len(taken) > 1 else range(groups)
         if not set(at) <= set(own):
