@@ -24,7 +24,9 @@ class NamesByHash:
 
     def __init__(self, names: pa.StringArray) -> None:
         self._names = names
-        self._hashes = _hashes(names)
+        hashes = _hashes(names)
+        self._order = np.argsort(hashes)
+        self._hashes = hashes[self._order]
 
     def places_in(self, given: pa.ChunkedArray) -> pa.Array | None:
         """Of each name its place among those given (int64, null where it is not there); None where that cannot be told so.
@@ -36,16 +38,17 @@ class NamesByHash:
         theirs = theirs[order]
         if (theirs[1:] == theirs[:-1]).any():
             return None
+        # Both sides in order: a search at random waits for memory at each step.
         at = np.minimum(np.searchsorted(theirs, self._hashes), len(theirs) - 1)
-        found = theirs[at] == self._hashes if len(theirs) else np.zeros(len(at), np.bool_)
-        place = order[at[found]].astype(np.int64)
+        met = theirs[at] == self._hashes if len(theirs) else np.zeros(len(at), np.bool_)
+        place, name = order[at[met]], self._order[met]
         wanted = np.full(len(given), -1, np.int64)
-        wanted[place] = np.flatnonzero(found)
+        wanted[place] = name
         if np.count_nonzero(wanted >= 0) < len(place) or not self._are_same(given, wanted):
             return None
-        places = np.zeros(len(self._names), np.int64)
-        places[found] = place
-        return pa.array(places, mask=~found)
+        places, absent = np.zeros(len(self._names), np.int64), np.ones(len(self._names), np.bool_)
+        places[name], absent[name] = place, False
+        return pa.array(places, mask=absent)
 
     def _are_same(self, given: pa.ChunkedArray, wanted: _Numbers) -> bool:
         """Whether each of the names given is the one of ours whose number stands beside it, -1 for none."""
