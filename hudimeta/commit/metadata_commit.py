@@ -33,6 +33,7 @@ from hudimeta.slices.read_task import storage_options_of
 from hudimeta.snapshot.table_schema import file_schema
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
 from hudimeta.table.stated_keys import Stated, stated
 from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.types import Action
@@ -318,15 +319,20 @@ class MetadataCommit:
         table = self._now()
         if not compaction.is_due(table, self._compact_after):
             return
-        with contextlib.ExitStack() as made:
-            prepared = made.enter_context(self._compaction(table))
-            made.enter_context(lock.held())
-            table = self._now(table)
-            if not compaction.is_due(table, self._compact_after):
-                return  # another writer has done it, or a write began
-            if not prepared.fits(table):
+        for last in (False, True):
+            with contextlib.ExitStack() as made:
                 prepared = made.enter_context(self._compaction(table))
-            compaction.compact(self._storage, table, self._writer, self._times, prepared)
+                made.enter_context(lock.held())
+                table = self._now(table)
+                if not compaction.is_due(table, self._compact_after):
+                    return  # another writer has done it, or a write began
+                fits = prepared.fits(table)
+                if not fits and not last:
+                    continue  # the table changed just when the merge began: once more while nobody waits
+                if not fits:
+                    prepared = made.enter_context(self._compaction(table))
+                compaction.compact(self._storage, table, self._writer, self._times, prepared)
+                break
         self.compacted = True
         self._tidy(table, lock)
 
@@ -334,7 +340,8 @@ class MetadataCommit:
         return contextlib.closing(compaction.prepare(self._storage, table, self._writer, self._times))
 
     def _now(self, earlier: MetadataTable | None = None) -> MetadataTable:
-        """The metadata table as it is."""
+        """The metadata table as it is, without indexes that were dropped meanwhile."""
+        self.properties = load_properties(self._storage)
         timeline = self.properties.load_timeline(self._storage)
         if earlier is not None:
             timeline.following(earlier.data_timeline)

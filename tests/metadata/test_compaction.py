@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -134,6 +135,30 @@ def test_one_writer_merges_and_another_when_that_one_died() -> None:
     beside = [fresh for fresh in range(43) if compaction.falls_to(fresh, 10, pending=True)]
     assert beside == [30, 35, 40], "a pending write may still be taken back, so a compaction waits for it for a while"
     assert [fresh for fresh in range(6) if compaction.falls_to(fresh, 1, pending=True)] == [3, 4, 5]
+
+
+def test_a_merge_that_does_not_fit_is_made_again_while_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of an index that was dropped meanwhile nothing comes back."""
+    table = ModelledTable(str(tmp_path / "t"))
+    table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    session, held = table.session(options=COMPACT_ALWAYS), list[bool]()
+    prepare_merge = compaction.prepare
+
+    def prepared_before_a_drop(*args: Any) -> compaction.PreparedCompaction:
+        held.append(session.lock.is_held)
+        prepared = prepare_merge(*args)
+        if len(held) == 1:
+            Table(table.path).metadata.drop_index("partition_stats")
+        return prepared
+
+    monkeypatch.setattr(compaction, "prepare", prepared_before_a_drop)
+    table.model.write(Operation.UPSERT, simple_rows([1], 2))
+    write_rows(session, Operation.UPSERT, simple_rows([1], 2))
+    assert held == [False, False]
+    assert session.coordinator.compacted_metadata
+    assert not (Path(table.path) / ".hoodie/metadata/partition_stats").exists()
+    table.check()
+    check_all(table.storage)
 
 
 EVERY_KIND = {
