@@ -77,7 +77,7 @@ def _said(name: str) -> _Said | None:
 class _Found(NamedTuple):
     """The files of a listing that are of instants, by instant. Attributes: empty: Names of completed writes without content."""
 
-    files: dict[InstantKey, list[FileInfo]]
+    files: Mapping[InstantKey, Sequence[FileInfo]]
     empty: list[str]
 
 
@@ -98,9 +98,20 @@ class _Group(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What the last list of a folder said: entries, layout and zone, and what was read from them."""
+    """The last list of a folder.
 
-    of: tuple[Sequence[FileInfo], int, tzinfo | None]
+    Attributes:
+        entries: What it said.
+        how: Layout and zone.
+        files: The files of instants.
+        groups: What they say together.
+        listing: What was made of it.
+    """
+
+    entries: frozenset[FileInfo]
+    how: tuple[int, tzinfo | None]
+    files: Mapping[InstantKey, Sequence[FileInfo]]
+    groups: Mapping[InstantKey, _Group]
     listing: TimelineListing
 
 
@@ -118,23 +129,25 @@ def list_instants(
         place: Where the storage's root is within the user's table, for the warning.
     """
     entries, kept, name = storage.list(folder), kept_by(storage), f"listing {join(place, folder)}"
-    before = kept.get(name)
-    if isinstance(before, _Read) and before.of == (entries, layout, zone):
+    last = kept.get(name)
+    before = last if isinstance(last, _Read) and last.how == (layout, zone) else None
+    now = frozenset(entries)
+    if before is not None and before.entries == now:
         return before.listing
-    found = _instant_files(entries)
+    found = _instant_files(entries) if before is None else _changed_files(before, now)
     for pause in RELIST_PAUSES_S:
         if not found.empty:
             break
         sleep(pause)
-        found = _instant_files(entries := storage.list(folder))
+        found, before = _instant_files(entries := storage.list(folder)), None
     if layout != LAYOUT_V1:
         _warn_of_empty(join(place, folder), found.empty)
-    groups = {key: _group(tuple(group), layout, zone) for key, group in found.files.items()}
+    groups = _groups(found.files, layout, zone, before)
     ordered = sorted(groups.values(), key=_ORDER)
     names = {key: group.names for key, group in groups.items()}
     listing = TimelineListing(tuple([g.instant for g in ordered]), names, tuple([g.instant for g in ordered if g.is_bare]))
     if not found.empty:
-        kept[name] = _Read((entries, layout, zone), listing)
+        kept[name] = _Read(frozenset(entries), (layout, zone), found.files, groups, listing)
     return listing
 
 
@@ -161,6 +174,28 @@ def _instant_files(entries: Iterable[FileInfo]) -> _Found:
         if not size and said.needs_content:
             empty.append(name)
     return _Found(files, empty)
+
+
+def _changed_files(before: _Read, now: frozenset[FileInfo]) -> _Found:
+    """The same of a list most of which is as it was: a commit adds three files to the hundreds that there are."""
+    came, went = _instant_files(now - before.entries), _instant_files(before.entries - now)
+    files = dict(before.files)
+    for key in {*came.files, *went.files}:
+        gone = went.files.get(key, ())
+        left = [*(one for one in files.pop(key, ()) if one not in gone), *came.files.get(key, ())]
+        if left:
+            files[key] = sorted(left)
+    return _Found(files, sorted(came.empty))
+
+
+def _groups(
+    files: Mapping[InstantKey, Sequence[FileInfo]], layout: int, zone: tzinfo | None, before: _Read | None
+) -> dict[InstantKey, _Group]:
+    """What the files of each instant say; as before where they are the same objects."""
+    if before is None:
+        return {key: _group(tuple(group), layout, zone) for key, group in files.items()}
+    old, known = before.files, before.groups
+    return {key: known[key] if old.get(key) is group else _group(tuple(group), layout, zone) for key, group in files.items()}
 
 
 def _file(entry: FileInfo) -> InstantFile:
@@ -190,7 +225,7 @@ def _instant(group: Sequence[FileInfo], layout: int, zone: tzinfo | None) -> Ins
     waiting = [one for one in group if _file(one).state is not State.COMPLETED]
     if done:
         first = min(done, key=lambda one: (_completion(one, layout, zone), one.name)) if len(done) > 1 else done[0]
-        said, pending = _file(first), _file(waiting[0]).action if waiting else None
+        said, pending = _file(first), _file(min(waiting, key=_by_state)).action if waiting else None
         pending_action = pending if pending is not said.action else None
         completion = _completion(first, layout, zone)
         return Instant(

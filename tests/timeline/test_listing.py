@@ -1,0 +1,60 @@
+"""A list of a timeline's folder says the same whether it is taken apart as a whole or from where it differs from the last."""
+
+from __future__ import annotations
+
+from datetime import timezone
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudimeta.storage import FileInfo
+from hudimeta.timeline.listing import TimelineListing, list_instants
+
+FOLDER = ".hoodie/timeline"
+NAMES = [
+    f"{time}{rest}"
+    for time in ("20260101000000000", "20260101000000001", "20260101000000002")
+    for rest in (
+        ".commit.requested",
+        ".inflight",
+        ".compaction.requested",
+        ".compaction.inflight",
+        ".deltacommit.requested",
+        ".deltacommit.inflight",
+        "_20260101000000009.commit",
+        "_20260101000000009.deltacommit",
+        "_20260101000000008.deltacommit",
+        "_20260101000000009.savepoint",
+        ".clean.requested",
+    )
+] + ["history", "notes.txt"]
+FILES = st.dictionaries(st.sampled_from(NAMES), st.tuples(st.integers(0, 2), st.integers(1, 2)), max_size=12)
+
+
+class Listed:
+    """A storage of one folder, and what is kept of it."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] = {}
+        self.files: list[FileInfo] = []
+
+    def list(self, path: str) -> list[FileInfo]:
+        """What stands in `files`."""
+        return list(self.files) if path == FOLDER else []
+
+    def instants(self) -> TimelineListing:
+        """The folder's instants."""
+        return list_instants(self, FOLDER, 2, timezone.utc, lambda _: None)  # type: ignore[arg-type]
+
+
+@given(st.lists(FILES, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_what_changed_is_enough(states: list[dict[str, tuple[int, int]]], order: Any) -> None:
+    kept = Listed()
+    for state in states:
+        fresh = Listed()
+        found = [FileInfo(f"{FOLDER}/{name}", size, age, name == "history") for name, (size, age) in state.items()]
+        fresh.files = sorted(found)
+        order.shuffle(found)
+        kept.files = found
+        assert kept.instants() == fresh.instants()
