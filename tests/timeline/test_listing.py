@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timezone
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ class Listed:
         return list_instants(self, FOLDER, 2, timezone.utc, lambda _: None)  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("ignore:.* is empty:hudimeta.HudiWarning")
 @given(st.lists(FILES, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_what_changed_is_enough(states: list[dict[str, tuple[int, int]]], order: Any) -> None:
     kept = Listed()
