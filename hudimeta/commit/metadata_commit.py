@@ -13,7 +13,7 @@ from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
-from hudimeta.errors import CommitConflict, HudiError
+from hudimeta.errors import CommitConflict, CommitError, HudiError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.built_meanwhile import refuse_built_anew
 from hudimeta.indexes.column_stats.columns import reordered, statistics_after
@@ -340,8 +340,15 @@ class MetadataCommit:
         return contextlib.closing(compaction.prepare(self._storage, table, self._writer, self._times))
 
     def _now(self, earlier: MetadataTable | None = None) -> MetadataTable:
-        """The metadata table as it is, without indexes that were dropped meanwhile."""
-        self.properties = load_properties(self._storage)
+        """The metadata table as it is, without indexes that were dropped meanwhile.
+
+        Raises:
+            CommitError: It has another version now, in which this write cannot keep it.
+        """
+        properties = load_properties(self._storage)
+        if properties.version != self.properties.version:
+            raise CommitError(f"the table has version {properties.version} now, and had {self.properties.version}")
+        self.properties = properties
         timeline = self.properties.load_timeline(self._storage)
         if earlier is not None:
             timeline.following(earlier.data_timeline)

@@ -22,7 +22,7 @@ from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.merging import in_stretches, merged_cells
 from hudimeta.metadata.payload import column_of
-from hudimeta.metadata.slice_files import SliceFiles
+from hudimeta.metadata.slice_files import SliceFiles, shown
 from hudimeta.metering import NO_METER, Meter, Metric, timed
 
 if TYPE_CHECKING:
@@ -181,7 +181,8 @@ class FileListing:
             return files.encode_values(files.as_live_entries(entries), layout)
 
         def rewritten(cells: KeyValues, stretches: Sequence[slice]) -> KeyValues:
-            base = _without(files.decode_values(cells, layout.schema_text), removed)
+            path = shown(self._base.path) if self._base else ""
+            base = _without(files.decode_values(cells, layout.schema_text, path), removed)
             entries = files.live(files.apply_to_base(base, _stretch(logs, stretches[0])))
             return files.encode_values(files.as_live_entries(entries), layout)
 

@@ -20,7 +20,7 @@ from hudimeta.metadata.kinds import Codec, codec_of
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.merging import LogRows, in_stretches, merge, merged_cells
 from hudimeta.metadata.payload import column_of
-from hudimeta.metadata.slice_files import Select, SliceFiles
+from hudimeta.metadata.slice_files import Select, SliceFiles, shown
 from hudimeta.metadata.stated_logs import only_logs_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class IndexReader:
             return codec.encode(merge(codec.decode(cells, schema, path), logs.stretch(_NONE, _NONE), codec.key), layout)
 
         def rewritten(cells: KeyValues, stretches: Sequence[slice]) -> KeyValues:
-            base = codec.decode(cells, layout.schema_text, group.file_id)
+            base = codec.decode(cells, layout.schema_text, shown(group.base.path) if group.base else "")
             return codec.encode(merge(base, logs.stretch(*stretches), codec.key, codec.unite), layout)
 
         base = self._sources.cells(group.base, live, layout.schema_text) if group.base else ()

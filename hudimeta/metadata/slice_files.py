@@ -18,7 +18,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
 
-__all__ = ["Batches", "Decode", "Select", "SliceFiles"]
+__all__ = ["Batches", "Decode", "Select", "SliceFiles", "shown"]
 
 Decode: TypeAlias = Callable[[KeyValues, str, str], pa.Table]
 """Cells, schema text and path to a table."""
@@ -85,7 +85,7 @@ class SliceFiles:
         return found if found is not None and found.size == file.size else None
 
     def _opened(self, file: GroupBaseFile) -> HFileReader:
-        path = _shown(file.path)
+        path = shown(file.path)
         with _telling_what_is_gone():
             reader = HFileReader(StorageRange(self._storage, file.path, file.size, path), path)
         check_name(reader, path)
@@ -107,7 +107,7 @@ class SliceFiles:
         with _telling_what_is_gone():
             read = at_once(self._storage.read, list(sizes), self._storage)
         for path, data in zip(sizes, read, strict=True):
-            found = self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
+            found = self._logs[path] = read_entries(data, shown(path), self._torn_tails, sizes[path])
             if self._kept is not None and len(data) <= SMALL_LOG_BYTES and all(self._counts(entry.instant) for entry in found):
                 keep(self._kept.logs, path, found, MOST_LOGS)
 
@@ -123,7 +123,7 @@ class SliceFiles:
 
     def scan(self, file: GroupBaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""
-        reader, path = self.base(file), _shown(file.path)
+        reader, path = self.base(file), shown(file.path)
         schema = schema_of(reader, path)
         with _telling_what_is_gone():
             tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
@@ -140,7 +140,7 @@ class SliceFiles:
         Raises:
             CorruptFileError: Keys are in no order.
         """
-        reader, path = self.base(file), _shown(file.path)
+        reader, path = self.base(file), shown(file.path)
         schema = schema_of(reader, path)
         for cells in self._in_order(reader, path, batches):
             yield decode(cells, schema, path)
@@ -167,7 +167,7 @@ class SliceFiles:
             live: From cells, schema text and path to the same records as they are to be, without deleted ones.
             schema_text: The schema.
         """
-        reader, path = self.base(file), _shown(file.path)
+        reader, path = self.base(file), shown(file.path)
         schema = schema_of(reader, path)
         ours = NAME_KEY in reader.file_info and schema == schema_text
         for cells in self._in_order(reader, path, _whole):
@@ -179,7 +179,7 @@ class SliceFiles:
 
     def select(self, file: GroupBaseFile, select: Select, decode: Decode) -> pa.Table:
         """Some records of a base file."""
-        reader, path = self.base(file), _shown(file.path)
+        reader, path = self.base(file), shown(file.path)
         with _telling_what_is_gone():
             return decode(select(reader), schema_of(reader, path), path)
 
@@ -239,10 +239,10 @@ def _telling_what_is_gone() -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        raise MetadataFileMissing(_shown(error.path), error.path.partition("/")[0]) from error
+        raise MetadataFileMissing(shown(error.path), error.path.partition("/")[0]) from error
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """A path as the user knows it, below the data table."""
     return join(METADATA_ROOT, path)
 

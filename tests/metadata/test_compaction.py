@@ -161,6 +161,30 @@ def test_a_merge_that_does_not_fit_is_made_again_while_nobody_waits(tmp_path: Pa
     check_all(table.storage)
 
 
+def test_a_table_that_was_upgraded_meanwhile_is_compacted_by_a_later_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What this writer merged is of the old version; it says that the upkeep is left."""
+    table = ModelledTable(str(tmp_path / "t"))
+    table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    session, prepare_merge = table.session(options=COMPACT_ALWAYS), compaction.prepare
+
+    def prepared_before_an_upgrade(*args: Any) -> compaction.PreparedCompaction:
+        prepared = prepare_merge(*args)
+        monkeypatch.setattr(compaction, "prepare", prepare_merge)
+        Table(table.path).upgrade()
+        return prepared
+
+    monkeypatch.setattr(compaction, "prepare", prepared_before_an_upgrade)
+    table.model.write(Operation.UPSERT, simple_rows([1], 2))
+    report = write_rows(session, Operation.UPSERT, simple_rows([1], 2))
+    assert any("the table has version 9 now, and had 8" in note for note in report.notes)
+    table.check()
+    check_all(table.storage)
+    table.write(Operation.UPSERT, simple_rows([2], 3))
+    table.check()
+
+
 EVERY_KIND = {
     **SIMPLE_OPTIONS,
     "hoodie.metadata.record.index.enable": "true",
