@@ -28,7 +28,7 @@ _SCHEMA = pa.schema(
 
 
 class TableIndexes:
-    """The indexes of a table. Each is a partition of its metadata table.
+    """The indexes of a table. Each is a partition of its metadata table, but for a record window.
 
     >>> table.indexes.create("by_rider", "secondary_index", "rider")           # doctest: +SKIP
 
@@ -73,6 +73,9 @@ class TableIndexes:
                     "expression": found.function if found is not None and is_expression else None,
                 }
             )
+        if (window := metadata.record_window) is not None:
+            columns = [] if window.column is None else [window.column]
+            rows.append({"name": "record_window", "type": "record_window", "columns": columns, "expression": None})
         return pa.Table.from_pylist(rows, _SCHEMA)
 
     def create(
@@ -91,7 +94,7 @@ class TableIndexes:
 
         Args:
             name: Of a secondary index or of one with an expression.
-            type: `record_index`, `secondary_index`, `bloom_filters`, `column_stats` or `partition_stats`.
+            type: `record_index`, `secondary_index`, `bloom_filters`, `column_stats`, `partition_stats` or `record_window`.
             columns: What is indexed.
             expression: A Spark function over the column.
             options: Further arguments.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hudimeta.commit.session import WriteSession
     from hudimeta.engine import Engine
+    from hudimeta.indexes.record_window.settings import WindowSettings
     from hudimeta.metadata import MetadataTable
     from hudimeta.metadata.group_files import FileGroup
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["TableMetadata"]
 
 _MODES = ("sync", "async")
+_WINDOW = "record_window"
 
 
 class TableMetadata(MetadataVerbs):
@@ -77,6 +79,13 @@ class TableMetadata(MetadataVerbs):
     def index_definitions(self) -> Mapping[str, IndexDefinition]:
         """What each index is of, by metadata partition; see also `Table.indexes.list`."""
         return self._opened.index_definitions
+
+    @property
+    def record_window(self) -> WindowSettings | None:
+        """The record window of the table, which is kept beside it; None where it has none."""
+        from hudimeta.indexes.record_window.settings import WindowSettings
+
+        return WindowSettings.of(self._snapshot.properties)
 
     # What it holds
 
@@ -272,13 +281,15 @@ class TableMetadata(MetadataVerbs):
 
         Args:
             name: Of a secondary index or of one with an expression; the others have the name of their type.
-            type: `record_index`, `secondary_index`, `bloom_filters`, `column_stats` or `partition_stats`.
-            columns: What is indexed: one column of a secondary index or of an expression, several of `column_stats`.
+            type: `record_index`, `secondary_index`, `bloom_filters`, `column_stats`, `partition_stats`; or
+                `record_window`, an index of the record keys of the newest `days` alone, kept beside the metadata table.
+            columns: What is indexed: one column of a secondary index or of an expression, several of `column_stats`; of
+                a record window the column of event time, none where partition paths name days.
             expression: A Spark function over the column, such as `lower`, `year` or `from_unixtime`: then `type` is
                 `column_stats` (bounds of its values, file by file) or `bloom_filters`.
             options: Further arguments of the function (`format`, `days`, `pos`, `len`, `pattern`, `replacement`, `idx`), of
-                filters (`filterType`, `numEntries`, `fpp`), and options by their full names, such as
-                `hoodie.metadata.index.expression.file.group.count`.
+                filters (`filterType`, `numEntries`, `fpp`), of a record window (`days`, `older`), and options by their full
+                names, such as `hoodie.metadata.index.expression.file.group.count`.
             mode: `sync`, while writers wait; or `async`, where they go on while the table is read. What died is run again by
                 the next call, or by `t.services.indexing.execute`.
 
@@ -291,21 +302,19 @@ class TableMetadata(MetadataVerbs):
             UnsupportedFeature: An expression that is not known here.
             IndexNotReady: There is no metadata table.
         """
-        from hudimeta.services.indexing import create_beside, create_index
+        from hudimeta.services.indexing import create_beside, create_index, create_window
 
         if mode not in _MODES:
             raise ConfigError("mode", mode, ", ".join(_MODES))
         given = {key: str(value) for key, value in (options or {}).items()}
         of_build = {key: value for key, value in given.items() if key.startswith(("hoodie.", "hudimeta."))}
-        create = create_index if mode == "sync" else create_beside
-        report = create(
-            self._session(of_build),
-            kind=type,
-            name=name,
-            columns=[columns] if isinstance(columns, str) else list(columns),
-            expression=expression,
-            index_options={key: value for key, value in given.items() if key not in of_build},
-        )
+        of_index = {key: value for key, value in given.items() if key not in of_build}
+        wanted, session = [columns] if isinstance(columns, str) else list(columns), self._session(of_build)
+        if type == _WINDOW:
+            report = create_window(session, wanted, of_index)
+        else:
+            create = create_index if mode == "sync" else create_beside
+            report = create(session, kind=type, name=name, columns=wanted, expression=expression, index_options=of_index)
         self._on_change()
         return report
 
@@ -321,9 +330,12 @@ class TableMetadata(MetadataVerbs):
             ConfigError: There is none.
             TableError: Another index needs it, or it is `files`.
         """
-        from hudimeta.services.indexing import drop_index
+        from hudimeta.services.indexing import drop_index, drop_window
 
-        report = drop_index(self._snapshot.storage, self._snapshot.options, name)
+        if name == _WINDOW:
+            report = drop_window(self._session({}))
+        else:
+            report = drop_index(self._snapshot.storage, self._snapshot.options, name)
         self._on_change()
         return report
 

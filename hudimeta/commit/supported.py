@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.keys import NEW_ENCODING
 from hudimeta.keys.timestamp_partition import time_settings
@@ -68,6 +69,9 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         rules = properties.merge_settings
         found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
     found |= _key_contradictions(properties, options)
+    window = WindowSettings.of(properties)
+    if window is not None and options.is_set(keys.WINDOW_DAYS):
+        found |= _window_contradictions(window, WindowSettings.asked(options))
     flags = (
         (keys.HIVE_STYLE, properties.hive_style),
         (keys.URL_ENCODE, properties.url_encode),
@@ -79,6 +83,14 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         if options.is_set(flag) and options.get(flag) != value:
             found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())
     return found
+
+
+def _window_contradictions(have: WindowSettings, given: WindowSettings | None) -> dict[str, tuple[str, str]]:
+    """What options say otherwise of a table's record window."""
+    theirs, ours = have.properties(), {keys.WINDOW_DAYS.key: "0"} if given is None else given.properties()
+    return {
+        key: (theirs.get(key, "none"), ours.get(key, "none")) for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)
+    }
 
 
 def _key_contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:

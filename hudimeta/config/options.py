@@ -14,6 +14,7 @@ from hudimeta.config.registry import OPTIONS
 from hudimeta.config.service_options import *  # noqa: F403
 from hudimeta.config.sql_options import *  # noqa: F403
 from hudimeta.config.stream_options import *  # noqa: F403
+from hudimeta.config.window_options import *  # noqa: F403
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["OPTIONS"]
@@ -338,10 +339,11 @@ INDEX_TYPE = OPTIONS.choice(
         "RECORD_INDEX",
         "GLOBAL_RECORD_LEVEL_INDEX",
         "RECORD_LEVEL_INDEX",
+        "RECORD_WINDOW",
         "BUCKET",
     ],
-    "How existing rows are found by key; by default by the record index where the table has one that is proven complete, else "
-    "SIMPLE. Global ones and the record index look in every partition.",
+    "How existing rows are found by key; by default by the record index where the table has one that is proven complete, by "
+    "the record window where it has that, else SIMPLE. Global ones and the record index look in every partition.",
 )
 INDEX_ALLOW_FALLBACK = OPTIONS.flag(
     "hudimeta.index.allow.fallback",
@@ -357,7 +359,7 @@ BLOOM_MOVES = OPTIONS.flag("hoodie.bloom.index.update.partition.path", True, "GL
 RECORD_INDEX_MOVES = OPTIONS.flag(
     "hoodie.record.index.update.partition.path",
     False,
-    "Record index: the same.",
+    "Record index and record window: the same.",
     aliases=("hoodie.global.record.level.index.update.partition.path",),
 )
 BUCKET_ENGINE = OPTIONS.choice(

@@ -18,6 +18,7 @@ __all__ = [
     "protocol",  # what a commit tells an index, and what the index makes of it
     "pruning",  # which partitions and slices can hold a row
     "record_index",  # a kind
+    "record_window",  # the record keys of the last days alone, of writes only
     "registry",  # every kind, one line each
     "scan_report",  # ScanReport
     "secondary_index",  # a kind

@@ -2,6 +2,7 @@
 
     hoodie.index.type is given, as an option or in the properties    that one
     the table has a record index                                     it, when it is proven complete; else the files themselves
+    the table has a record window                                    it
     neither                                                          SIMPLE
 
 An index that is asked for and cannot be used is an error. With `hudimeta.index.allow.fallback` the files are read instead, to
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from hudimeta.config import Option, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
+from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.table.properties import TableProperties
@@ -30,7 +32,11 @@ _MOVES: Mapping[IndexKind, Option[bool]] = {
     IndexKind.GLOBAL_SIMPLE: keys.SIMPLE_MOVES,
     IndexKind.GLOBAL_BLOOM: keys.BLOOM_MOVES,
     IndexKind.RECORD_INDEX: keys.RECORD_INDEX_MOVES,
+    IndexKind.RECORD_WINDOW: keys.RECORD_INDEX_MOVES,
 }
+
+
+_MAKE_WINDOW = "t.indexes.create(type='record_window', options={'days': 3}) makes one."
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class IndexChoice:
         note: For the report; "" for nothing.
         unproven: Why a record index that is used may lack rows; "" when it cannot.
         fallback: What reads the files instead, where that is allowed.
+        window: Of a record window.
     """
 
     kind: IndexKind
@@ -65,6 +72,7 @@ class IndexChoice:
     note: str = ""
     unproven: str = ""
     fallback: IndexKind | None = None
+    window: WindowSettings | None = None
 
 
 def choose_index(
@@ -98,6 +106,8 @@ def choose_index(
         return IndexChoice(kind, stated=True, buckets=bucket_settings(options, properties))
     if kind is IndexKind.RECORD_INDEX:
         return _record_index(name, options, properties, is_proven, definitions)
+    if kind is IndexKind.RECORD_WINDOW:
+        return _record_window(options, properties, stated=True)
     if not properties.populate_meta and kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
         plain = IndexKind.SIMPLE if kind is IndexKind.BLOOM else IndexKind.GLOBAL_SIMPLE
         why = "files without meta columns have no bloom filters"
@@ -114,7 +124,10 @@ def _of_the_table(
     definitions: Callable[[], Mapping[str, IndexDefinition]],
 ) -> IndexChoice:
     if _RECORD_INDEX not in properties.metadata_partitions:
-        return IndexChoice(IndexKind.SIMPLE)
+        has_window = WindowSettings.of(properties) is not None
+        wanted = options.is_set(keys.WINDOW_DAYS) and options.get(keys.WINDOW_DAYS)
+        note = f"{keys.WINDOW_DAYS.key} makes no record window of a table that is there: {_MAKE_WINDOW}" if wanted else ""
+        return _record_window(options, properties) if has_window else IndexChoice(IndexKind.SIMPLE, note=note)
     is_global = not _is_partitioned(definitions())
     plain = IndexKind.GLOBAL_SIMPLE if is_global else IndexKind.SIMPLE
     if why := _why_unproven(is_proven):
@@ -161,6 +174,14 @@ def _record_index(
         unproven=_why_unproven(is_proven),
         fallback=plain if may_fall_back else None,
     )
+
+
+def _record_window(options: Options, properties: TableProperties, *, stated: bool = False) -> IndexChoice:
+    window = WindowSettings.of(properties)
+    if window is None:
+        raise IndexNotReady("record_window", f"not there, but asked for by {keys.INDEX_TYPE.key}. {_MAKE_WINDOW}")
+    moves = options.get(keys.RECORD_INDEX_MOVES)
+    return IndexChoice(IndexKind.RECORD_WINDOW, True, moves, stated, window=window)
 
 
 def _with_moves(choice: IndexChoice, options: Options) -> IndexChoice:

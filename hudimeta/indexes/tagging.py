@@ -27,6 +27,7 @@ class IndexKind(enum.Enum):
     BLOOM = "BLOOM"
     GLOBAL_BLOOM = "GLOBAL_BLOOM"
     RECORD_INDEX = "RECORD_INDEX"
+    RECORD_WINDOW = "RECORD_WINDOW"
     BUCKET = "BUCKET"
 
     @property

@@ -256,6 +256,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
+        table.window.add(files)
     for partition in rings:
         with contextlib.suppress(StorageError):  # the next write to the partition says it, while the timeline tells
             mark_committed(session.storage, partition, instant)

@@ -54,6 +54,7 @@ _PURPOSES = (
     (".hoodie/.locks", "lock"),
     (".hoodie/.index_defs", "index definitions"),
     (".hoodie/.aux/hudimeta/plans", "kept plans"),
+    (".hoodie/.aux/hudimeta/record_window", "record window"),
 )
 
 

@@ -17,7 +17,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.testing.indexes import indexes_know_every_row
 from hudimeta.testing.inspection import Inspection
-from hudimeta.testing.key_indexes import record_index_is_live_keys, secondary_answers_as_scan
+from hudimeta.testing.key_indexes import record_index_is_live_keys, record_window_is_live_keys, secondary_answers_as_scan
 from hudimeta.testing.statistics import footers_tell_the_truth, statistics_enclose_every_value
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant, State
@@ -36,6 +36,7 @@ __all__ = [
     "one_base_file_a_group_and_instant",
     "partitions_are_marked",
     "record_index_is_live_keys",
+    "record_window_is_live_keys",
     "recovering_twice_is_recovering_once",
     "secondary_answers_as_scan",
     "slices_point_at_files",
@@ -233,6 +234,7 @@ ALWAYS: tuple[Invariant, ...] = (
     footers_tell_the_truth,
     files_agree,
     indexes_know_every_row,
+    record_window_is_live_keys,
 )
 """True at any moment, also while a writer is at work or after one died."""
 

@@ -1,4 +1,4 @@
-"""Do proven record and secondary indexes know exactly the rows of the table? By reading every row."""
+"""Do proven record and secondary indexes, and a record window, know exactly the rows of the table? By reading every row."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 
 from hudimeta.errors import ValidationFailed
 from hudimeta.indexes.facts import value_texts
+from hudimeta.indexes.record_window.chains import slice_print
+from hudimeta.indexes.record_window.runs import Prints
+from hudimeta.indexes.record_window.settings import WindowSettings
+from hudimeta.indexes.record_window.window import kept_prints
 from hudimeta.metadata import answers, record_index, secondary_index
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.schema import avro_to_arrow, strip_meta_columns
@@ -15,7 +19,7 @@ from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.testing.inspection import Inspection
 
-__all__ = ["record_index_is_live_keys", "secondary_answers_as_scan"]
+__all__ = ["record_index_is_live_keys", "record_window_is_live_keys", "secondary_answers_as_scan"]
 
 _SHOWN = 8
 
@@ -31,6 +35,20 @@ def record_index_is_live_keys(table: Inspection) -> None:
     )
     _refuse("live keys that the record index lacks, or has elsewhere", live - stated)
     _refuse("records of no live key", stated - live)
+
+
+def record_window_is_live_keys(table: Inspection) -> None:
+    """What a record window knows of a slice are its live keys. It need not know every slice: what it does not know is read."""
+    if WindowSettings.of(table.properties) is None:
+        return
+    found = [(f"{one.partition_path}\0{one.file_id}", one, rows) for one, rows in _slices(table, [])]
+    now = {name: slice_print(one.base_file or "", one.log_files, one.log_sizes) for name, one, _ in found}
+    keys = {name: rows[KEY_COLUMN].combine_chunks().cast("string") for name, _, rows in found}
+    for name, stated in kept_prints(table.storage, now).items():
+        prints = Prints.of(keys[name])
+        live = set(zip(prints.first.tolist(), prints.second.tolist(), strict=True))
+        _refuse(f"keys of {name!r} that the record window lacks", live - stated)
+        _refuse(f"keys of {name!r} that the record window has and the slice not", stated - live)
 
 
 def secondary_answers_as_scan(table: Inspection) -> None:

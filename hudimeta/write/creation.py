@@ -18,9 +18,11 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.choice import bucket_settings
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
+from hudimeta.indexes.record_window.settings import WindowSettings, check_fits
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
 from hudimeta.keys.timestamp_partition import time_settings
+from hudimeta.metadata import record_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -107,7 +109,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     more |= _merge_properties(options, version)
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}
-    more |= _bucket_properties(options) | key_settings(options)
+    more |= _bucket_properties(options) | key_settings(options) | _window_properties(options)
     kind = asked_key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
         more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
@@ -127,6 +129,11 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         more=more,
     ).properties()
     check_key_settings(properties, schema)
+    if (window := WindowSettings.of(properties)) is not None:
+        if record_index.PARTITION in properties.metadata_partitions:
+            allowed = "a table without a record index, which knows the keys of all days"
+            raise ConfigError(keys.WINDOW_DAYS.key, window.days, allowed, "Leave one of them out.")
+        check_fits(window, properties, schema, ())
     if options.get(keys.INDEX_TYPE) == IndexKind.BUCKET.value:
         bucket_settings(options, properties)
     return properties, planned
@@ -182,6 +189,11 @@ def _merge_properties(options: Options, version: int) -> dict[str, str]:
 
 def _is_complex(kind: KeyGeneratorType | None, n_partitions: int) -> bool:
     return kind is KeyGeneratorType.COMPLEX or (kind is None and n_partitions > 1)
+
+
+def _window_properties(options: Options) -> dict[str, str]:
+    window = WindowSettings.asked(options)
+    return {} if window is None else dict(window.properties())
 
 
 def _bucket_properties(options: Options) -> dict[str, str]:

@@ -17,13 +17,14 @@ from hudimeta.indexes.bucket.consistent_hashing import HashRings
 from hudimeta.indexes.bucket.look_up import BucketLookUp, Buckets, SimpleBuckets, looks_bucketed
 from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
 from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
+from hudimeta.indexes.record_window.look_up import RecordWindowLookUp
 from hudimeta.indexes.simple.look_up import SimpleLookUp
 from hudimeta.indexes.tagging import Index, IndexKind, NewGroups, Tagging
 from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
-from hudimeta.table.key_file import KeyFile
+from hudimeta.table.key_file import FilesOf, KeyFile
 from hudimeta.table.properties import load as load_properties
 from hudimeta.types import Action, Operation
 from hudimeta.write.batch import KeyedBatch
@@ -171,13 +172,18 @@ class KeyLookup:
                 raise IndexNotReady("record_index", "not built: the table has no metadata table")
             known = partial(answers.record_locations, metadata)
             return RecordIndexLookUp(known, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven)
+        if choice.window is not None:
+            return RecordWindowLookUp(partial(self._table.window.opened, self._files_of), self._bloom_over)
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
-            metadata = self._table.snapshot.metadata
-            filters = None
-            if metadata is not None and _BLOOM_FILTERS in metadata.ready:
-                filters = partial(answers.file_filters, metadata)
-            return BloomFiltersLookUp(self._files_with_ranges, read, run_all, filters, is_global=choice.is_global)
+            return self._bloom_over(self._files_with_ranges, is_global=choice.is_global)
         return SimpleLookUp(self._files_with_ranges, read, run_all, is_global=choice.is_global)
+
+    def _bloom_over(self, files_of: FilesOf, *, is_global: bool = False) -> BloomFiltersLookUp:
+        metadata, filters = self._table.snapshot.metadata, None
+        if metadata is not None and _BLOOM_FILTERS in metadata.ready:
+            filters = partial(answers.file_filters, metadata)
+        read = self._table.key_reader(alive=is_global)
+        return BloomFiltersLookUp(files_of, read, self._session.engine.map, filters, is_global=is_global)
 
     def _buckets(self, settings: BucketSettings) -> Buckets:
         if not settings.consistent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ from hudimeta.write.base_files import BaseFileWriter, FileFormat, bloom_settings
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.key_lookup import KeyLookup
 from hudimeta.write.log_files import LogFileWriter, LogForm
+from hudimeta.write.record_window import TableWindow
 
 if TYPE_CHECKING:
     from hudimeta.commit.session import WriteSession
@@ -115,6 +117,11 @@ class TableFiles:
         """The table's index."""
         return KeyLookup(self._session, self)
 
+    @cached_property
+    def window(self) -> TableWindow:
+        """The table's record window."""
+        return TableWindow(self._session, self)
+
     def key_reader(self, *, alive: bool) -> KeyReader:
         """A reader of the keys of file slices.
 
@@ -171,8 +178,7 @@ class TableFiles:
 
     def log_facts(self) -> LogFacts | None:
         """What indexes want to know of log files; None where they want nothing."""
-        session, metadata = self._session, self.snapshot.metadata
-        wanted = WantedFacts() if metadata is None else wanted_facts(metadata)
+        session, wanted = self._session, self.facts_wanted()
         if session.properties.type is not TableType.MERGE_ON_READ or not (wanted.keys or wanted.values):
             return None
         reader = SliceRows.of(self.snapshot)
@@ -208,8 +214,9 @@ class TableFiles:
 
     def facts_wanted(self) -> WantedFacts:
         """What the table's indexes want to know of every file."""
-        zone = self._session.options.get(keys.INDEX_TIMEZONE) or "UTC"
-        return WantedFacts() if self.snapshot.metadata is None else wanted_facts(self.snapshot.metadata, zone)
+        zone, metadata = self._session.options.get(keys.INDEX_TIMEZONE) or "UTC", self.snapshot.metadata
+        wanted = WantedFacts() if metadata is None else wanted_facts(metadata, zone)
+        return wanted if self.window.settings is None else replace(wanted, keys=True)
 
     def _change_format(self, schema: pa.Schema) -> ChangeFormat | None:
         properties = self._session.properties

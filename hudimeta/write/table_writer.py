@@ -353,6 +353,7 @@ def publish(
         else:
             publication = publication_of(outcome)
         completion = session.coordinator.publish(write, publication)
+        table.window.add(outcome.files if settlement is None else settlement.outcome.files)
     report = replace(
         _report(session, write, outcome if settlement is None else settlement.outcome, timings),
         completion=completion,

@@ -36,7 +36,7 @@ def test_groups_show_their_verbs_and_nothing_else(table: hudimeta.Table) -> None
     assert shown(table.indexes) == {"create", "drop", "list", "rebuild", "resize", "validate"}
     known = {"bloom_filters", "column_stats", "expression_partition_stats", "expression_stats", "partition_stats"}
     known |= {"record_index", "secondary_index"}
-    held = {"file_groups", "files", "index_definitions", "partitions", "ready", "timeline"}
+    held = {"file_groups", "files", "index_definitions", "partitions", "ready", "record_window", "timeline"}
     held |= {"record_schema", "records", "whole_records"}
     whole = {"create", "delete", "list_files", "list_partitions", "listing_reason", "measure", "modes", "set", "stats"}
     kept = {"create_index", "drop_index", "drop_partition", "rebuild", "resize_index", "update", "validate"}

@@ -105,6 +105,18 @@ def age_heartbeats(path: Path) -> None:
         os.utime(beat, (1, 1))
 
 
+def _beside_a_window(starts: Starts, type: str) -> Scene:
+    """An upsert that asks the record window, merges its runs and adds one."""
+    table = starts.windowed(type)
+
+    def act(_: Path, storage: Storage) -> None:
+        write_rows(WriteSession(storage, table.options), Operation.UPSERT, ROWS)
+
+    after = table.model.copy()
+    after.write(Operation.UPSERT, ROWS)
+    return Scene(Path(table.path), act, table.model, after)
+
+
 def _created(starts: Starts, type: str) -> Scene:
     """Unless the creation got as far as making the table, another one succeeds; either way the table is sound and empty."""
     options = OPTIONS.read(options_of(type))
@@ -198,6 +210,7 @@ SCENES: Mapping[str, Make] = {
     "merge": on(young, _merge, _merged),
     "stream": on(young, _stream, lambda model: model.write(Operation.UPSERT, ROWS), {"hudimeta.write.portion.bytes": "400"}),
     "plain write of two tasks": _plain,
+    "upsert beside a record window": _beside_a_window,
     "upsert whose changes are captured": on(
         captured, lambda session: write_rows(session, Operation.UPSERT, ROWS), lambda model: model.write(Operation.UPSERT, ROWS)
     ),

@@ -74,7 +74,7 @@ class Starts:
         self.dead, self.bare, self.captured = cache(self._dead), cache(self._bare), cache(self._captured)
         self.empty, self.calls, self.logged = cache(self._empty), cache(self._calls), cache(self._logged)
         self.old, self.nine, self.doubled = cache(self._old), cache(self._nine), cache(self._doubled)
-        self.planned, self.pinned = cache(self._planned), cache(self._pinned)
+        self.planned, self.pinned, self.windowed = cache(self._planned), cache(self._pinned), cache(self._windowed)
 
     def scene(self, name: str, type: str) -> Scene:
         """A scene by its name."""
@@ -178,6 +178,15 @@ class Starts:
         table = self._copied("pinned", self.young(type), type)
         for write in Table(table.path).timeline.writes:
             savepoints.save(table.session(), write.time)
+        return table
+
+    def _windowed(self, type: str) -> ModelledTable:
+        """A table with a record window, in which its partitions are, since they name no days; its runs are to be merged."""
+        given = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": type, "hudimeta.record.window.days": "3"}
+        table = self._new(f"windowed {type}", given)
+        table.write(Operation.INSERT, simple_rows(range(12), 1))
+        for ts in range(2, 10):
+            table.write(Operation.UPSERT, simple_rows(range(ts, ts + 3), ts))
         return table
 
     def _copied(self, name: str, source: ModelledTable, type: str) -> ModelledTable:

@@ -23,10 +23,17 @@ def run(example: str, page: str, folder: Path, names: dict[str, Any]) -> None:
 
 
 def test_an_index_is_made_asked_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = examples("docs/indexes.md")
+    example, _ = examples("docs/indexes.md")
     run(example, "docs/indexes.md", tmp_path, {})
     assert capsys.readouterr().out.startswith("expr_index_day built at ")
     assert "expr_index_day" not in hudimeta.Table(tmp_path / "trips").metadata.partitions()
+
+
+def test_a_window_finds_a_row_of_another_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, example = examples("docs/indexes.md")
+    run(example, "docs/indexes.md", tmp_path, {})
+    assert "1 keys looked up, 1 keys found (3 days, 2 file slices in it)" in capsys.readouterr().out
+    assert hudimeta.Table(tmp_path / "rides").scan().to_table().num_rows == 2
 
 
 def test_a_report_tells_what_skipped_and_whether_the_metadata_is_true(

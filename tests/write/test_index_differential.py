@@ -39,6 +39,7 @@ def moving(moves: bool) -> dict[str, dict[str, str]]:
         "bloom": {"hoodie.index.type": "GLOBAL_BLOOM", **BLOOMS, **how},
         "record": {"hoodie.index.type": "RECORD_INDEX", **RECORDS, **how},
         "the table's": {**RECORDS, **how},
+        "window": {"hudimeta.record.window.days": "3", **how},  # partitions that name no day are all in it
     }
 
 

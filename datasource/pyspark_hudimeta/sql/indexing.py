@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["create_index", "drop_index", "refresh_index"]
 
 _RECORD, _SECONDARY, _BLOOM, _STATS = "record_index", "secondary_index", "bloom_filters", "column_stats"
+_WINDOW = "record_window"
 _PREFIXES = ("", "secondary_index_", "expr_index_")
 _EXPRESSION, _FUNCTION = "expr", "func"
 """The option that names a function, and its name in Apache Hudi before 1.0."""
@@ -50,6 +51,8 @@ def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> D
         raise ConfigError("CREATE INDEX", statement.index, "a table with a record index, which tells where the rows are", hint)
     if kind == _RECORD and keys and set(columns) != set(keys):
         raise ConfigError("CREATE INDEX", ", ".join(columns), f"the record key: {', '.join(keys)}")
+    if kind == _WINDOW and set(columns) <= set(table.properties.partition_fields):
+        columns = []  # a statement names a column; days of partition paths are what is without one
     of_rows = kind == _RECORD or (kind == _BLOOM and expression is None)
     table.indexes.create(name, kind, () if of_rows else columns, expression=expression, options=options)
     return session.nothing()
@@ -82,6 +85,8 @@ def refresh_index(session: SqlSession, entry: Entry, statement: RefreshIndex) ->
     found = _found(table, statement.index)
     if found is None:
         raise _missing(table, "REFRESH INDEX", statement.index)
+    if found == _WINDOW:
+        return session.nothing()  # each look-up compares it with the table's files
     if not table.indexes.validate([found]).holds:
         table.indexes.rebuild()
     return session.nothing()

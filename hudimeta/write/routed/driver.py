@@ -200,6 +200,9 @@ class _Run:
             LookUpItem(number, sorted((s for own in task for s in own), key=lambda s: (order[s.path], s.batch, s.start)))
             for number, task in enumerate(tasks)
         ]
+        if looking and self.table.lookup.choice.window is not None:
+            # What it does not know yet is read once, by tasks of its own, instead of by each of those that ask it.
+            self.table.window.opened(self.table.snapshot.key_files, ())
         searched = self._searched(arrived) if looking else 0
         staged = sum(span.size for item in items for span in item.spans)
         look_up = LookUp(self.routed, known)

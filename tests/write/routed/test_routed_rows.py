@@ -50,6 +50,7 @@ SETTINGS = {
         "hoodie.index.type": "GLOBAL_BLOOM",
         "hoodie.bloom.index.update.partition.path": "false",
     },
+    "record window": {"hudimeta.record.window.days": "3", "hoodie.record.index.update.partition.path": "true"},
     "change capture": {"hoodie.table.cdc.enabled": "true"},
     "avro logs": {"hoodie.logfile.data.block.format": "avro"},
 }

@@ -1,0 +1,134 @@
+"""What a write that was published adds to the record window: the keys that came to file groups and that left them.
+
+It is added after the write is visible, by nobody's leave: a process that dies before leaves slices that no run speaks of, and
+the next look-up reads their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.indexes.record_window.chains import GroupKey, after_files, slice_print
+from hudimeta.indexes.record_window.content import KeysOfGroups
+from hudimeta.indexes.record_window.days import day_of_moment, day_of_path, first_day
+from hudimeta.indexes.record_window.folder import WindowFolder
+from hudimeta.indexes.record_window.runs import REMOVED, SEGMENTS, Prints, RunContent, sorted_entries
+from hudimeta.indexes.record_window.settings import WindowSettings
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.storage import Storage
+from hudimeta.table.key_file import KeyFile
+
+__all__ = ["add_changes", "changes_of"]
+
+_Entries = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+
+
+def add_changes(
+    storage: Storage,
+    settings: WindowSettings,
+    written: Sequence[WrittenFile],
+    slices: Callable[[Sequence[str]], Mapping[str, Sequence[KeyFile]]],
+    known: KeysOfGroups | None,
+    now_ms: int,
+) -> None:
+    """Add what a write did.
+
+    Args:
+        storage: Rooted at the table.
+        settings: Of the window.
+        written: The write's files.
+        slices: Latest slices of partitions as the write saw them.
+        known: The window as the write saw it, where it looked.
+        now_ms: The present.
+
+    Raises:
+        HudiError: It could not be done; nothing is lost by that but time.
+    """
+    folder = WindowFolder(storage)
+    manifest = folder.manifest()
+    begin = None
+    if settings.column is None:
+        newest = None if manifest.first_day is None else manifest.first_day + settings.days - 1
+        days = {day_of_path(path) for path in {file.partition_path for file in written}}
+        begin = first_day(settings.days, [newest, *days], day_of_moment(now_ms))
+        manifest = replace(manifest, first_day=begin)
+    inside = [file for file in written if begin is None or (day_of_path(file.partition_path) or begin) >= begin]
+    changed = sorted({file.partition_path for file in inside if not file.is_new_group})
+    before = {(file.partition_path, file.file_id): file for own in slices(changed).values() for file in own} if changed else {}
+    content = changes_of(inside, before, known)
+    if len(content.segments):
+        folder.add(manifest, [folder.write(content)])
+
+
+@dataclass
+class _Change:
+    """What a write did to one file group. Attributes: those of `runs.SEGMENTS`, and the keys."""
+
+    file: WrittenFile
+    full: bool
+    before: int
+    after: int
+    added: pa.StringArray
+    removed: pa.StringArray
+
+
+def changes_of(
+    written: Iterable[WrittenFile], before: Mapping[tuple[str, str], KeyFile], known: KeysOfGroups | None
+) -> RunContent:
+    """The run of a write.
+
+    Args:
+        written: Its files; those whose keys are not told are left out.
+        before: The slices that it changed, by partition path and file id.
+        known: Keys that were known before, which need not be told again.
+    """
+    of_group: dict[tuple[str, str], list[WrittenFile]] = {}
+    for file in written:
+        of_group.setdefault((file.partition_path, file.file_id), []).append(file)
+    changes = [
+        change
+        for group, files in of_group.items()
+        if len(files) == 1 and (change := _change(files[0], before.get(group), known)) is not None
+    ]
+    entries = [part for number, change in enumerate(changes) for part in _entries(number, change)]
+    rows = [(c.file.partition_path, c.file.file_id, c.full, c.before, c.after, len(c.added) + len(c.removed)) for c in changes]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(SEGMENTS)
+    return RunContent(pa.table(columns, schema=SEGMENTS), *sorted_entries(entries))
+
+
+def _change(file: WrittenFile, before: KeyFile | None, known: KeysOfGroups | None) -> _Change | None:
+    facts, is_log = file.facts.keys, file.log_instant is not None
+    if facts is None or (before is None and not file.is_new_group):
+        return None
+    after = after_files(before, file.name, file.size, is_log=is_log)
+    if file.is_new_group:
+        added = pa.concat_arrays([facts.added, facts.maybe_added])
+        return None if len(added) != file.rows else _Change(file, True, 0, after, added, facts.removed)
+    assert before is not None
+    from_slice = slice_print(before.name, before.logs, before.log_sizes)
+    maybe = _unknown(facts.maybe_added, f"{file.partition_path}\0{file.file_id}", known)
+    return _Change(file, False, from_slice, after, pa.concat_arrays([facts.added, maybe]), facts.removed)
+
+
+def _unknown(keys: pa.StringArray, group: GroupKey, known: KeysOfGroups | None) -> pa.StringArray:
+    """Those of some keys that a file group is not known to hold."""
+    if known is None or not len(keys) or group not in known.groups:
+        return keys
+    at, holder = known.find(Prints.of(keys))
+    there = np.zeros(len(keys), np.bool_)
+    there[at[holder == known.groups.index(group)]] = True
+    return keys.filter(pa.array(~there))
+
+
+def _entries(number: int, change: _Change) -> list[_Entries]:
+    """Of a key that is removed and added at once the later entry counts: it is there."""
+    found = []
+    for keys, bit in ((change.removed, REMOVED), (change.added, np.uint32(0))):
+        prints = Prints.of(keys)
+        found.append((prints.first, prints.second, np.full(len(prints), 2 * number, np.uint32) | bit))
+    return found

@@ -1,0 +1,90 @@
+"""The record window of one write: opened as the write sees the table, and told of what the write did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.errors import HudiError
+from hudimeta.indexes.record_window.keep import add_changes
+from hudimeta.indexes.record_window.settings import WindowSettings
+from hudimeta.indexes.record_window.window import OpenWindow, WindowTable, open_window
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metadata import answers, column_stats
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.table.key_file import FilesOf
+from hudimeta.timeline import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from hudimeta.commit.session import WriteSession
+    from hudimeta.write.table_files import TableFiles
+
+__all__ = ["TableWindow"]
+
+
+class TableWindow:
+    """See the module's head; it does nothing for a table without a record window.
+
+    Args:
+        session: The write.
+        table: The table as it sees it.
+        clock: The present.
+    """
+
+    def __init__(self, session: WriteSession, table: TableFiles, clock: Clock | None = None) -> None:
+        self._session, self._table, self._clock = session, table, clock or SystemClock()
+        self._seen: OpenWindow | None = None
+
+    @cached_property
+    def settings(self) -> WindowSettings | None:
+        """Of the table's window; None where it has none. Raises ConfigError."""
+        return WindowSettings.of(self._session.properties)
+
+    def opened(self, files_of: FilesOf, asked: Sequence[str], *, anew: bool = False) -> OpenWindow:
+        """Open it; see `open_window`.
+
+        Args:
+            files_of: The table's latest slices.
+            asked: Partitions whose slices are wanted as well.
+            anew: Believe nothing of what was kept.
+        """
+        assert self.settings is not None
+        session, snapshot = self._session, self._table.snapshot
+        table = WindowTable(
+            session.storage,
+            lambda: snapshot.partitions().to_pylist(),
+            files_of,
+            self._newest_days,
+            self._table.key_reader(alive=True),
+            session.engine.map,
+            self._clock.now_ms(),
+            keeps=not session.in_task,
+        )
+        self._seen = open_window(table, self.settings, asked, anew=anew)
+        return self._seen
+
+    def add(self, written: Sequence[WrittenFile]) -> None:
+        """Tell it of files that were published. What goes wrong is a note: the next look-up reads these keys."""
+        if self.settings is None or not written:
+            return
+        known, storage = None if self._seen is None else self._seen.keys, self._session.storage
+        try:
+            add_changes(storage, self.settings, written, self._table.snapshot.key_files, known, self._clock.now_ms())
+        except HudiError as error:
+            self._session.notes.append(f"the record window hears of this write by the next one: {error}")
+
+    def _newest_days(self, column: str) -> Mapping[str, int | None]:
+        """Of each file the day of its newest value, by its statistics; none where there are no statistics."""
+        snapshot = self._table.snapshot
+        metadata, kind = snapshot.metadata, column_type(snapshot.file_schema, column)
+        if metadata is None or kind is None or column_stats.PARTITION not in metadata.ready:
+            return {}
+        found = answers.column_stats(metadata, {column: kind})[column]
+        values = found["max"]
+        moments = values.cast(pa.timestamp("ms"), safe=False) if not pa.types.is_date(kind) else values
+        days = pc.cast(pc.cast(moments, pa.date32()), pa.int32())
+        return dict(zip(found["file_name"].to_pylist(), days.to_pylist(), strict=True))

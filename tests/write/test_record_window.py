@@ -1,0 +1,366 @@
+"""Tables with a record window: which keys are found, what is read for it, and that nothing but time depends on what is kept."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.commit.session import WriteSession
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, DuplicateKeys, IndexNotReady, TableError, UnsupportedFeature
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import ALWAYS, check_all, record_window_is_live_keys
+from hudimeta.types import Operation
+from hudimeta.write.table_writer import prepare, write_prepared
+
+SCHEMA = pa.schema([("id", pa.string()), ("day", pa.string()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+FOLDER = ".hoodie/.aux/hudimeta/record_window"
+THREE = {"hudimeta.record.window.days": "3"}
+
+
+def rows(*given: tuple[str, int, int]) -> pa.Table:
+    """(id, day of January 2026, v); the event was at noon of that day."""
+    noon = 1_767_268_800_000_000
+    names = SCHEMA.names
+    made = [(key, f"2026-01-{day:02d}", v, noon + (day - 1) * 86_400_000_000) for key, day, v in given]
+    return pa.Table.from_pylist([dict(zip(names, one, strict=True)) for one in made], SCHEMA)
+
+
+def create(path: Path, kind: str = "COPY_ON_WRITE", **options: str) -> hudimeta.Table:
+    given = {key.replace("_", "."): value for key, value in options.items()} or THREE
+    return hudimeta.Table.create(path, SCHEMA, key="id", partition_by="day", type=kind, options=given, name="t")
+
+
+def contents(path: Path) -> list[tuple[str, int, int]]:
+    """(id, day of the partition, v), sorted."""
+    found = hudimeta.Table(path).scan().to_table()
+    columns = (found[name].to_pylist() for name in ("id", "_hoodie_partition_path", "v"))
+    return sorted((key, int(path[-2:]), v) for key, path, v in zip(*columns, strict=True))
+
+
+@BOTH
+def test_a_key_is_known_in_all_days_of_the_window(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind)
+    for day in range(1, 8):
+        table.upsert(rows((f"k{day}", day, 1)))
+    report = table.upsert(rows(("k5", 7, 2), ("k7", 7, 2), ("k4", 7, 2), ("new", 6, 2)))
+    assert contents(tmp_path) == sorted(
+        [*((f"k{day}", day, 1) for day in (1, 2, 3, 4, 6)), ("k4", 7, 2), ("k5", 5, 2), ("k7", 7, 2), ("new", 6, 2)]
+    ), "k4 is of a day before the window: it is another row from now on"
+    assert (report.looked_up, report.found) == (4, 2)
+    assert report.index == "record window index: 4 keys looked up, 2 keys found (3 days, 3 file slices in it)"
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_an_older_row_is_found_in_its_own_partition(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind)
+    for day in range(1, 8):
+        table.upsert(rows((f"k{day}", day, 1)))
+    report = table.upsert(rows(("k2", 2, 2), ("x", 2, 2), ("k6", 2, 2)))
+    assert [row for row in contents(tmp_path) if row[2] == 2] == [("k2", 2, 2), ("k6", 6, 2), ("x", 2, 2)]
+    assert "1 key columns read" in report.index
+    assert "2 rows looked up in older files by bloom filters" in report.index
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_rows_move_where_that_is_asked_for(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind, hudimeta_record_window_days="3", hoodie_record_index_update_partition_path="true")
+    table.upsert(rows(("a", 5, 1), ("b", 6, 1)))
+    report = table.upsert(rows(("a", 7, 2), ("b", 6, 2)))
+    assert contents(tmp_path) == [("a", 7, 2), ("b", 6, 2)]
+    assert report.moved == 1
+    table.upsert(rows(("a", 5, 3)))
+    assert contents(tmp_path) == [("a", 5, 3), ("b", 6, 2)]
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_deleted_keys_are_forgotten(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind)
+    table.upsert(rows(("a", 5, 1), ("b", 5, 1), ("c", 6, 1)))
+    assert table.delete(rows(("a", 7, 0), ("c", 6, 0))).found == 2
+    report = table.upsert(rows(("a", 7, 2), ("c", 7, 2)))
+    assert report.found == 0
+    assert contents(tmp_path) == [("a", 7, 2), ("b", 5, 1), ("c", 7, 2)]
+
+
+def test_rows_before_the_window_are_refused_where_that_is_said(tmp_path: Path) -> None:
+    table = create(tmp_path, hudimeta_record_window_days="2", hudimeta_record_window_older="refuse")
+    table.upsert(rows(("a", 5, 1), ("b", 6, 1)))
+    with pytest.raises(ConfigError, match=r"rows of the window's 2 days, not of partition '2026-01-03' and 1 more"):
+        table.upsert(rows(("c", 3, 1), ("d", 4, 1), ("e", 5, 1)))
+    assert contents(tmp_path) == [("a", 5, 1), ("b", 6, 1)]
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_nothing_is_read_anew_while_we_write(tmp_path: Path, kind: str) -> None:
+    """Neither after our writes of every kind nor after our services; and a look-up opens no data file."""
+    table = create(tmp_path, kind)
+    table.bulk_insert(rows(*((f"k{n}", 5 + n % 3, 1) for n in range(30))))
+    table.insert(rows(("new", 7, 1)))
+    table.delete(rows(("k1", 6, 0)))
+    table.upsert(rows(("k2", 7, 2), ("k3", 5, 2)))
+    if kind == "MERGE_ON_READ":
+        table.compact()
+        table.upsert(rows(("k5", 7, 3)))
+    table.cluster()
+    report = table.upsert(rows(("k4", 6, 4), ("k5", 7, 4)))
+    assert report.index == "record window index: 2 keys looked up, 2 keys found (3 days, 3 file slices in it)"
+    assert len(contents(tmp_path)) == 30
+    absent = hudimeta.Table(tmp_path).delete(rows(("absent", 7, 0)))
+    assert not [purpose for _, purpose in absent.requests if purpose == "data"]
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_what_others_did_is_read(tmp_path: Path, kind: str) -> None:
+    """Writers that know nothing of it, a rollback and a restore: the slices that they changed are read, no others."""
+    table = create(tmp_path, kind)
+    for day in (5, 6, 7):
+        table.upsert(rows((f"a{day}", day, 1), (f"b{day}", day, 1)))
+    _others_write(tmp_path, table, rows(("c6", 6, 1), ("a6", 6, 2)))
+    report = table.upsert(rows(("c6", 7, 2)))
+    assert contents(tmp_path)[-1] == ("c6", 6, 2)
+    assert "3 file slices in it, 1 of them read anew" in report.index
+    table.restore(table.timeline.writes[2].time)
+    assert [row for row in contents(tmp_path) if row[1] == 6] == [("a6", 6, 1), ("b6", 6, 1)]
+    report = table.upsert(rows(("c6", 7, 3), ("b6", 7, 3)))
+    assert report.found == 1
+    assert ("c6", 7, 3) in contents(tmp_path)
+    check_all(open_storage(tmp_path))
+
+
+def _others_write(path: Path, table: hudimeta.Table, given: pa.Table) -> None:
+    """A write after which the window is as if a writer had made it who does not know it."""
+    kept = path.parent / f"{path.name} kept"
+    shutil.copytree(path / FOLDER, kept)
+    table.upsert(given)
+    shutil.rmtree(path / FOLDER)
+    shutil.move(kept, path / FOLDER)
+
+
+@pytest.mark.parametrize("harm", ["manifest", "run", "no run", "no folder", "empty manifest"])
+def test_a_damaged_window_is_made_anew(tmp_path: Path, harm: str) -> None:
+    table = create(tmp_path)
+    for day in (5, 6, 7):
+        table.upsert(rows((f"a{day}", day, 1)))
+    folder = tmp_path / FOLDER
+    manifest = max(folder.glob("*.json"))
+    if harm == "no folder":
+        shutil.rmtree(folder)
+    elif harm == "empty manifest":
+        manifest.write_bytes(b"")
+    elif harm == "manifest":
+        manifest.write_bytes(manifest.read_bytes().replace(b"runs", b"nuns"))
+    else:
+        for run in folder.glob("*.run"):
+            run.unlink() if harm == "no run" else run.write_bytes(b"\x00" + run.read_bytes()[1:])
+    report = table.upsert(rows(("a5", 7, 2), ("a7", 6, 2)))
+    assert contents(tmp_path) == [("a5", 5, 2), ("a6", 6, 1), ("a7", 7, 2)]
+    assert "3 of them read anew" in report.index
+    if harm != "no folder":
+        assert "the record window " in report.index
+        assert "made anew: " in report.index
+    assert "anew" not in table.upsert(rows(("a5", 7, 3))).index
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_many_commits_leave_few_runs(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind, hudimeta_record_window_days="3", hoodie_parquet_small_file_limit="0")
+    for number in range(24):
+        table.upsert(rows((f"k{number}", 1 + number // 8, number), (f"k{max(0, number - 1)}", 1 + number // 8, number)))
+    files = [file.name for file in (tmp_path / FOLDER).iterdir()]
+    manifests, runs = ([name for name in files if name.endswith(ending)] for ending in (".json", ".run"))
+    named = max((tmp_path / FOLDER).glob("*.json")).read_text().count(".run")
+    assert named <= 10, "merged on the way"
+    assert len(manifests) <= 16 + 10, "those of before are removed by each merge"
+    old = list((tmp_path / FOLDER).glob("*.run"))
+    for file in old:
+        os.utime(file, (1, 1))
+    for number in range(24, 34):
+        table.upsert(rows((f"k{number}", 4, number)))
+    assert len(runs) > 10 >= len({file.name for file in old if file.exists()}), "gone a minute after they were merged"
+    assert len(contents(tmp_path)) == 34
+    check_all(open_storage(tmp_path))
+
+
+def test_days_of_event_time(tmp_path: Path) -> None:
+    """A slice is in the window while its newest event is; of the others the rows' own partition is asked."""
+    schema = pa.schema([SCHEMA.field(name) for name in ("id", "v", "ts")])
+    options = {**THREE, "hudimeta.record.window.column": "ts", "hoodie.parquet.small.file.limit": "0"}
+    table = hudimeta.Table.create(tmp_path, schema, key="id", options=options, name="t")
+    for day in range(1, 8):
+        table.upsert(rows((f"k{day}", day, 1)).select(schema.names))
+    report = table.upsert(rows(("k6", 7, 2), ("k2", 7, 2), ("new", 7, 2)).select(schema.names))
+    assert "3 days of ts, 3 file slices in it" in report.index
+    assert "2 rows looked up in older files by bloom filters" in report.index
+    found = hudimeta.Table(tmp_path).scan().to_table()
+    assert sorted(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == sorted(
+        [*((f"k{day}", 1) for day in (1, 3, 4, 5, 7)), ("k2", 2), ("k6", 2), ("new", 2)]
+    )
+    check_all(open_storage(tmp_path))
+
+
+def test_two_writers_that_add_one_key_on_two_days(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.upsert(rows(("a", 6, 1), ("b", 7, 1)))
+    session = WriteSession(open_storage(tmp_path), OPTIONS.read(THREE))
+    others = [rows(("x", 6, 1))]
+
+    def make(files: Any) -> Any:
+        prepared = prepare(files, session, Operation.UPSERT, rows(("x", 7, 2)))
+        if others:
+            table.upsert(others.pop())
+        return prepared
+
+    report = write_prepared(session, Operation.UPSERT, make)
+    assert report.updated == 1, "tried again, it finds the row of the other"
+    assert contents(tmp_path) == [("a", 6, 1), ("b", 7, 1), ("x", 6, 2)]
+    check_all(open_storage(tmp_path))
+
+
+def test_made_later_shown_and_dropped(tmp_path: Path) -> None:
+    table = create(tmp_path, hudimeta_learn="true")
+    table.insert(rows(("a", 5, 1), ("b", 6, 1), ("c", 7, 1)))
+    with pytest.raises(IndexNotReady, match=r"t\.indexes\.create\(type='record_window'"):
+        hudimeta.Table(tmp_path, {"hoodie.index.type": "RECORD_WINDOW"}).upsert(rows(("a", 7, 2)))
+    report = table.indexes.create(type="record_window", options={"days": 2})
+    assert str(report).startswith("record_window created: 2 records in 2 file groups")
+    assert table.indexes.list().to_pylist()[-1] == {
+        "name": "record_window",
+        "type": "record_window",
+        "columns": [],
+        "expression": None,
+    }
+    with pytest.raises(TableError, match="already"):
+        table.indexes.create(type="record_window", options={"days": 2})
+    assert "2 days" in table.upsert(rows(("b", 7, 2))).index
+    assert str(table.indexes.drop("record_window")).startswith("record_window dropped")
+    assert not (tmp_path / FOLDER).exists()
+    assert "simple index" in table.upsert(rows(("b", 7, 3))).index
+    assert contents(tmp_path) == [("a", 5, 1), ("b", 6, 2), ("b", 7, 3), ("c", 7, 1)]
+    with pytest.raises(ConfigError, match="record_window"):
+        table.indexes.drop("record_window")
+
+
+def test_refusals(tmp_path: Path) -> None:
+    table = create(tmp_path / "a", hudimeta_learn="true")
+    table.insert(rows(("a", 5, 1)))
+    create_one = table.indexes.create
+    with pytest.raises(ConfigError, match="how many days"):
+        create_one(type="record_window")
+    with pytest.raises(ConfigError, match="days, older"):
+        create_one(type="record_window", options={"days": 3, "weeks": 2})
+    with pytest.raises(ConfigError, match="a column of dates or timestamps"):
+        create_one(type="record_window", columns="v", options={"days": 3})
+    with pytest.raises(ConfigError, match="Leave one of them out"):
+        create_one(type="record_window", columns="ts", options={"days": 3, "older": "refuse"})
+    table.indexes.create(type="record_index")
+    with pytest.raises(TableError, match="which knows the keys of all days"):
+        create_one(type="record_window", options={"days": 3})
+    places = hudimeta.Table.create(tmp_path / "b", SCHEMA, key="id", partition_by="id", name="t")
+    places.insert(rows(("north", 5, 1)))
+    with pytest.raises(ConfigError, match="a table whose partition paths name days, not 'north'"):
+        places.indexes.create(type="record_window", options={"days": 3})
+    for more, error in (
+        ({"hoodie.index.type": "BUCKET"}, UnsupportedFeature),
+        ({"hoodie.metadata.record.index.enable": "true"}, ConfigError),
+        ({"hoodie.populate.meta.fields": "false"}, UnsupportedFeature),
+    ):
+        with pytest.raises(error):
+            create(tmp_path / "c", **{key.replace(".", "_"): value for key, value in {**THREE, **more}.items()})
+        assert not (tmp_path / "c/.hoodie/hoodie.properties").exists()
+    create(tmp_path / "d")
+    with pytest.raises(ConfigError, match=r"hudimeta\.record\.window\.days.*what the table has: '3'"):
+        hudimeta.Table(tmp_path / "d", {"hudimeta.record.window.days": "4"}).upsert(rows(("a", 5, 1)))
+
+
+def test_duplicates_are_dropped_by_it(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.insert(rows(("a", 5, 1), ("b", 7, 1)))
+    dropping = hudimeta.Table(tmp_path, {"hoodie.datasource.write.insert.drop.duplicates": "true"})
+    assert dropping.insert(rows(("a", 7, 2), ("c", 7, 2))).dropped_duplicates == 1
+    refusing = hudimeta.Table(tmp_path, {"hoodie.datasource.insert.dup.policy": "fail"})
+    with pytest.raises(DuplicateKeys):
+        refusing.insert(rows(("a", 6, 3)))
+    assert contents(tmp_path) == [("a", 5, 1), ("b", 7, 1), ("c", 7, 2)]
+
+
+class _Model:
+    """Rows by partition and key, of a table with a window of three days."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, dict[str, int]] = {}
+
+    def upsert(self, key: str, day: int, v: int, days: set[int]) -> None:
+        for place in self._places(key, day, days) or [day]:
+            self.rows.setdefault(place, {})[key] = v
+
+    def delete(self, key: str, day: int, days: set[int]) -> None:
+        for place in self._places(key, day, days):
+            del self.rows[place][key]
+
+    def _places(self, key: str, day: int, days: set[int]) -> list[int]:
+        first = max(days) - 2
+        inside = [place for place, own in self.rows.items() if place >= first and key in own]
+        return inside or [place for place in (day,) if key in self.rows.get(place, {})]
+
+    def contents(self) -> list[tuple[str, int, int]]:
+        return sorted((key, day, v) for day, own in self.rows.items() for key, v in own.items())
+
+
+@pytest.mark.rotation(2)
+@BOTH
+@pytest.mark.parametrize("seed", range(4))
+def test_random_histories(tmp_path: Path, kind: str, seed: int) -> None:
+    """Writes and services, while the folder is lost, damaged, or goes back to what it was: rows are those of a dictionary."""
+    rng, model = random.Random(seed), _Model()
+    small = rng.choice(["0", "100000000"])
+    table = create(tmp_path / "t", kind, hudimeta_record_window_days="3", hoodie_parquet_small_file_limit=small)
+    paths: set[int] = set()
+    for step in range(20):
+        newest = 3 + step // 4
+        folder = tmp_path / "t" / FOLDER
+        act = rng.choice(["upsert", "upsert", "upsert", "delete", "service", "lose", "damage", "go back"])
+        if act in ("upsert", "delete"):
+            keys = rng.sample(range(12), rng.randint(1, 5))
+            given = [(f"k{key}", rng.randint(max(1, newest - 4), newest), step) for key in keys]
+            getattr(table, act)(rows(*given))
+            days = paths | {day for _, day, _ in given}
+            for key, day, v in given:
+                if act == "upsert":
+                    model.upsert(key, day, v, days)
+                else:
+                    model.delete(key, day, days)
+            paths |= set(model.rows)
+        elif act == "service" and paths:
+            rng.choice([table.cluster, table.clean, *([table.compact] if kind == "MERGE_ON_READ" else [])])()
+        elif act == "lose" and folder.exists():
+            victim = rng.choice([folder, *folder.iterdir()])
+            shutil.rmtree(victim) if victim.is_dir() else victim.unlink()
+        elif act == "damage" and (files := [one for one in folder.glob("*") if one.stat().st_size]):
+            one = rng.choice(files)
+            data = bytearray(one.read_bytes())
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            one.write_bytes(data)
+        elif act == "go back":
+            kept = tmp_path / "kept"
+            if kept.exists() and folder.exists():
+                shutil.rmtree(folder)
+                shutil.copytree(kept, folder)
+            elif folder.exists():
+                shutil.copytree(folder, kept)
+        assert contents(tmp_path / "t") == model.contents(), (step, act)
+    check_all(open_storage(tmp_path / "t"), [one for one in ALWAYS if one is not record_window_is_live_keys])
