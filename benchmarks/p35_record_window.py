@@ -1,7 +1,8 @@
 """P35: an index of the last 3 of 30 days beside a record index of all of them: its bytes, and what upserts to those days cost.
 
-Both sides are one job's, on two copies of one table: rows come to it day by day, then twenty upserts of rows of the last three
-days, half of them new. The metadata table is compacted on the way, as usual.
+Both sides are one job's, on two tables with the same rows: they come day by day, then twenty upserts of rows of the last three
+days, half of them new, which begin file groups of their own, so that little but the indexes costs. The metadata table is compacted on
+the way, as usual. Bytes are those of the newest base files, logs and runs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _INDEXES: Mapping[str, Mapping[str, str]] = {
     "window": {"hudimeta.record.window.days": str(WINDOW)},
     "record index": {"hoodie.metadata.record.index.enable": "true"},
 }
-_FOLDERS = {"window": ".hoodie/.aux/hudimeta/record_window", "record index": ".hoodie/metadata/record_index"}
+_SMALL = {"hoodie.parquet.small.file.limit": "0"}
 
 
 def _rows(numbers: np.ndarray, day: np.ndarray, ts: int) -> pa.Table:
@@ -51,8 +52,16 @@ def _batches(rows: int, batch: int) -> Iterator[pa.Table]:
         yield _rows(np.concatenate([old, new]), day, number + 1)
 
 
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _bytes(path: Path, name: str) -> int:
+    import hudimeta
+    from hudimeta.indexes.record_window.folder import WindowFolder
+    from hudimeta.storage import open_storage
+
+    if name == "window":
+        return WindowFolder(open_storage(path)).bytes()
+    groups = hudimeta.Table(path).metadata.file_groups("record_index")
+    files = {file for group in groups for file in (group.base, *group.logs) if file is not None}
+    return sum((path / ".hoodie/metadata" / file.path).stat().st_size for file in files)
 
 
 def cost(job: Job) -> None:
@@ -65,12 +74,18 @@ def cost(job: Job) -> None:
             for name, options in _INDEXES.items():
                 path = folder / name.replace(" ", "-")
                 table = hudimeta.Table.create(
-                    path, _day(0, 1).schema, key="id", partition_by="day", ordering="ts", type="MOR", options=options
+                    path,
+                    _day(0, 1).schema,
+                    key="id",
+                    partition_by="day",
+                    ordering="ts",
+                    type="MOR",
+                    options={**options, **_SMALL},
                 )
                 for day in range(DAYS):
                     table.bulk_insert(_day(day, rows))
                 table.delete(_day(DAYS - 1, 1).select(["id", "day", "ts"]).slice(0, 1))
-                job.note(f"{name}: bytes", _bytes(path / _FOLDERS[name]))
+                job.note(f"{name}: bytes", _bytes(path, name))
                 spent = looked = found = 0.0
                 with job.timed(tree=True):
                     for given in _batches(rows, batch):
@@ -82,7 +97,7 @@ def cost(job: Job) -> None:
                 job.note(f"{name}: {UPSERTS} upserts (CPU s)", round(spent, 2))
                 job.note(f"{name}: their look-ups (wall s)", round(looked, 3))
                 job.note(f"{name}: found", int(found))
-                job.note(f"{name}: bytes after them", _bytes(path / _FOLDERS[name]))
+                job.note(f"{name}: bytes after them", _bytes(path, name))
 
 
 def _times(what: str, share: int) -> Goal:

@@ -32,7 +32,7 @@ _KEPT_MANIFESTS = 16
 """So late may a writer be with its next version without taking the number of one that is gone."""
 _UNNAMED_MS = 3_600_000
 """A run that nobody has named for so long was left by a process that died."""
-_READ_MS = 60_000
+_READ_MS = 10_000
 """So old is a run before it goes that is named no more; who still reads it looks at the newest manifest."""
 _TRIES = 20
 
