@@ -1,8 +1,8 @@
 """P35: an index of the last 3 of 30 days beside a record index of all of them: its bytes, and what upserts to those days cost.
 
 Both sides are one job's, on two tables with the same rows: they come day by day, then twenty upserts of rows of the last three
-days, half of them new, which begin file groups of their own, so that little but the indexes costs. The metadata table is compacted on
-the way, as usual. Bytes are those of the newest base files, logs and runs.
+days, half of them new, which begin file groups of their own, so that little but the indexes costs. The metadata table is
+compacted on the way, as usual. Bytes are those of the newest base files, logs and runs.
 """
 
 from __future__ import annotations

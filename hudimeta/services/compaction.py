@@ -162,7 +162,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     publication = Publication(files, schema, stated.avro, extra=stated.extra, known=snapshot.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
-        TableFiles(session, snapshot).window.add(files)
+        TableFiles(session, snapshot).window.add_compacted(files, slices)
     notes = (f"{sum(len(s.log_files) for s in slices):,} log files merged",)
     report = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), notes=notes)
     return session.reported(report, write.action)

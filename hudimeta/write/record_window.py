@@ -16,6 +16,7 @@ from hudimeta.indexes.record_window.window import OpenWindow, WindowTable, open_
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import answers, column_stats
 from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.table.key_file import FilesOf
 from hudimeta.timeline import Clock, SystemClock
 
@@ -76,6 +77,23 @@ class TableWindow:
             add_changes(storage, self.settings, written, self._table.snapshot.key_files, known, self._clock.now_ms())
         except HudiError as error:
             self._session.notes.append(f"the record window hears of this write by the next one: {error}")
+
+    def add_compacted(self, written: Sequence[WrittenFile], merged: Sequence[FileSlice]) -> None:
+        """Tell it of base files that a compaction has published, made of some slices.
+
+        A log file that came since the compaction was planned is not in them; what is read of such a slice next tells.
+        """
+        if self.settings is None or not written:
+            return
+        logs = {(one.partition_path, one.file_id): set(one.log_files) for one in merged}
+        now = self._table.snapshot.key_files(sorted({file.partition_path for file in written}))
+        same = {
+            (file.partition_path, file.file_id)
+            for own in now.values()
+            for file in own
+            if set(file.logs) == logs.get((file.partition_path, file.file_id))
+        }
+        self.add([file for file in written if (file.partition_path, file.file_id) in same])
 
     def _newest_days(self, column: str) -> Mapping[str, int | None]:
         """Of each file the day of its newest value, by its statistics; none where there are no statistics."""

@@ -231,6 +231,38 @@ def test_two_writers_that_add_one_key_on_two_days(tmp_path: Path) -> None:
     check_all(open_storage(tmp_path))
 
 
+@BOTH
+def test_keys_that_others_added_to_the_same_file_group(tmp_path: Path, kind: str) -> None:
+    """The write is put on top of theirs, and knows nothing of their keys."""
+    table = create(tmp_path, kind)
+    table.upsert(rows(("a", 6, 1), ("b", 7, 1)))
+    session = WriteSession(open_storage(tmp_path), OPTIONS.read(THREE))
+    others = [rows(("theirs", 6, 1))]
+
+    def make(files: Any) -> Any:
+        prepared = prepare(files, session, Operation.UPSERT, rows(("a", 6, 2), ("ours", 6, 2)))
+        if others:
+            table.upsert(others.pop())
+        return prepared
+
+    write_prepared(session, Operation.UPSERT, make)
+    check_all(open_storage(tmp_path))
+    assert table.upsert(rows(("theirs", 7, 3), ("ours", 7, 3))).found == 2
+    assert contents(tmp_path) == [("a", 6, 2), ("b", 7, 1), ("ours", 6, 3), ("theirs", 6, 3)]
+
+
+def test_a_log_that_came_after_a_compaction_was_planned(tmp_path: Path) -> None:
+    table = create(tmp_path, "MERGE_ON_READ", hudimeta_record_window_days="3", hudimeta_log_inserts="true")
+    table.insert(rows(("a", 6, 1)))
+    table.upsert(rows(("a", 6, 2)))
+    planned = table.services.compaction.schedule()
+    table.upsert(rows(("late", 6, 3)))
+    table.services.compaction.execute(planned)
+    assert table.upsert(rows(("late", 7, 4), ("a", 7, 4))).found == 2
+    assert contents(tmp_path) == [("a", 6, 4), ("late", 6, 4)]
+    check_all(open_storage(tmp_path))
+
+
 def test_made_later_shown_and_dropped(tmp_path: Path) -> None:
     table = create(tmp_path, hudimeta_learn="true")
     table.insert(rows(("a", 5, 1), ("b", 6, 1), ("c", 7, 1)))

@@ -41,7 +41,7 @@ def add_changes(
     Args:
         storage: Rooted at the table.
         settings: Of the window.
-        written: The write's files.
+        written: The write's files, but for those that were written again over what others did meanwhile.
         slices: Latest slices of partitions as the write saw them.
         known: The window as the write saw it, where it looked.
         now_ms: The present.
@@ -105,6 +105,8 @@ def _change(file: WrittenFile, before: KeyFile | None, known: KeysOfGroups | Non
     facts, is_log = file.facts.keys, file.log_instant is not None
     if facts is None or (before is None and not file.is_new_group):
         return None
+    if before is not None and file.previous_name is not None and file.previous_name != before.name:
+        return None  # written over what others had made of the slice meanwhile
     after = after_files(before, file.name, file.size, is_log=is_log)
     if file.is_new_group:
         added = pa.concat_arrays([facts.added, facts.maybe_added])

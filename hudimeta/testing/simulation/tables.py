@@ -68,6 +68,10 @@ class Manner(enum.Enum):
         return said | early
 
 
+_WINDOW = {"hudimeta.record.window.days": "3"}
+"""An index of the keys of all partitions, since they name no days."""
+
+
 class TableKind(enum.Enum):
     """A table to begin with."""
 
@@ -75,8 +79,8 @@ class TableKind(enum.Enum):
     COPY_INDEXED = "copy-on-write with a record index"
     MERGE = "merge-on-read"
     MERGE_INDEXED = "merge-on-read with a record index"
-    COPY_CDC = "copy-on-write that captures changes"
-    MERGE_CDC = "merge-on-read that captures changes"
+    COPY_CDC = "copy-on-write that captures changes, with a record window"
+    MERGE_CDC = "merge-on-read that captures changes, with a record window"
 
     @property
     def is_mor(self) -> bool:
@@ -106,7 +110,7 @@ class TableKind(enum.Enum):
             "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
             "hoodie.keep.min.commits": "2",
             "hoodie.keep.max.commits": "3",
-            **({"hoodie.table.cdc.enabled": "true"} if self.captures_changes else {}),
+            **({"hoodie.table.cdc.enabled": "true", **_WINDOW} if self.captures_changes else {}),
         }
 
 
