@@ -114,6 +114,7 @@ def lay_out_indexes(
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     definitions = definitions_of(planned)
     timeline = timeline or properties.load_timeline(storage)
+    times.next(timeline.last_time)  # so that all that follows is later than what the table holds, whatever the clock says
     store_definitions(storage, {**_waiting(storage, properties, timeline), **definitions})
     source = IndexSource(
         storage,

@@ -61,3 +61,17 @@ def test_no_instant_is_given_twice(tmp_path: Path, step: Callable[[], int]) -> N
         timeline_is_in_order(Inspection(table.storage))
     check_all(table.storage)
     table.check()
+
+
+def test_a_metadata_table_is_built_after_all_that_the_table_holds(tmp_path: Path) -> None:
+    """By a clock that is weeks behind: else what it was built from would pass for later commits that it lacks."""
+    without = {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false"}
+    table = ModelledTable(str(tmp_path / "t"), without)
+    table.write(Operation.INSERT, simple_rows(range(6), 1))
+    late = Clock(still)
+    late._now -= 4 * 365 * 86_400_000
+    rows = simple_rows([2, 9], 2)
+    write_rows(WriteSession(table.storage, OPTIONS.read(SIMPLE_OPTIONS), late), Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, rows)
+    check_all(table.storage)
+    table.check()
