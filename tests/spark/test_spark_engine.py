@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from pyspark_hudimeta import HudiTable, SparkEngine
 
 from hudimeta import Table
 from hudimeta.errors import CorruptFileError
+from hudimeta.indexes.record_window import window
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -100,3 +102,24 @@ def test_services_of_a_table_run_there(spark: SparkSession, tmp_path: Path, monk
     assert on_spark.clean().deleted
     table.model.check(table.read())
     check_all(open_storage(table.path))
+
+
+def test_the_keys_of_a_record_window_are_read_by_tasks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hudimeta.record.window.days": "3"})
+    table.write(Operation.INSERT, simple_rows(range(30), 1, partitions=5))
+    shutil.rmtree(tmp_path / "t/.hoodie/.aux/hudimeta/record_window")
+    monkeypatch.setattr(window, "_TASK_BYTES", 1)  # each slice is worth a task
+    jobs = []
+    work = SparkEngine.map
+    monkeypatch.setattr(SparkEngine, "map", lambda self, task, items: jobs.append(len(items)) or work(self, task, items))
+    rows = simple_rows(range(10, 40), 2, partitions=5)
+    frame = spark.createDataFrame(rows.to_pylist(), "id string, part string, ts long, x double")
+    report = HudiTable(spark, table.path).upsert(frame)
+    assert 5 in jobs, jobs
+    assert report.index == "record window index: 30 keys looked up, 20 keys found (3 days, 5 file slices in it)"
+    assert "the record window read 5 file slices anew" in report.notes
+    table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    check_all(table.storage)

@@ -125,3 +125,22 @@ def test_explain_shows_what_runs_and_changes_nothing(attached: SparkSession, pat
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
         attached.sql("explain delete from kept where nope = 1")
     assert [str(i) for i in hudimeta.Table(path).timeline.instants] == before
+
+
+def test_a_record_window_by_statements(attached: SparkSession, tmp_path: Path) -> None:
+    sql, path = attached.sql, tmp_path / "windowed"
+    sql(
+        "create table windowed (id int, v int, day string) using hudimeta partitioned by (day) "
+        f"tblproperties (primaryKey = 'id') location '{path}'"
+    )
+    try:
+        sql("insert into windowed values (1, 1, '2026-03-01'), (2, 1, '2026-03-02')")
+        sql("create index record_window on windowed using record_window (day) options (days = '2')")
+        assert "record_window" in [one["index_name"] for one in sql("show indexes from windowed").collect()]
+        sql("refresh index record_window on windowed")
+        report = hudimeta.Table(path).upsert({"id": [1], "v": [2], "day": ["2026-03-02"]})
+        assert "1 keys looked up, 1 keys found (2 days, 2 file slices in it)" in report.index
+        sql("drop index record_window on windowed")
+        assert not (path / ".hoodie/.aux/hudimeta/record_window").exists()
+    finally:
+        sql("drop table windowed")

@@ -112,7 +112,7 @@ def open_window(table: WindowTable, settings: WindowSettings, asked: Sequence[st
     keys = KeysOfGroups(runs, now)
     missing = [file for file, known in zip(inside, keys.covered, strict=True) if not known]
     if missing:
-        more = _read_anew(table, folder, missing)
+        more = table.run_all(_ReadAnew(table.read, folder, table.keeps), _portions(missing))
         runs = [*runs, *(Run(folder.storage, one) if isinstance(one, RunStamp) else one for one in more)]
         keys = KeysOfGroups(runs, now)
         manifest = _with_runs(folder, manifest, more, notes) if table.keeps else manifest
@@ -172,22 +172,32 @@ def _kept(folder: WindowFolder, notes: list[str], *, anew: bool) -> tuple[Manife
     return folder.empty(), []
 
 
-def _read_anew(table: WindowTable, folder: WindowFolder, slices: Sequence[KeyFile]) -> list[RunStamp | RunContent]:
-    """Runs with the keys of some slices, each made and written by a task; in memory where they are not kept."""
+@dataclass(frozen=True)
+class _ReadAnew:
+    """A task, which may run in another process: the keys of some slices as a run.
 
-    def run_of(some: Sequence[KeyFile]) -> RunStamp | RunContent:
-        found = [table.read(file, None) for file in some]
+    Attributes:
+        read: Reads the keys that are in a slice.
+        folder: Where the run is written.
+        keeps: It is written; else it stays in memory.
+    """
+
+    read: KeyReader
+    folder: WindowFolder
+    keeps: bool
+
+    def __call__(self, slices: Sequence[KeyFile]) -> RunStamp | RunContent:
+        """The run; its content where the store does not take it, so that the caller tries again and tells of it."""
+        found = [self.read(file, None) for file in slices]
         keys = [pa.array([], pa.string()) if own is None else own for own in found]
-        prints = (slice_print(file.name, file.logs, file.log_sizes) for file in some)
-        content = all_keys([(f.partition_path, f.file_id, now) for f, now in zip(some, prints, strict=True)], keys)
-        if not table.keeps:
+        prints = (slice_print(file.name, file.logs, file.log_sizes) for file in slices)
+        content = all_keys([(f.partition_path, f.file_id, now) for f, now in zip(slices, prints, strict=True)], keys)
+        if not self.keeps:
             return content
         try:
-            return folder.write(content)
-        except HudiError:  # the caller's manifest fails as well, and is told of
+            return self.folder.write(content)
+        except HudiError:
             return content
-
-    return table.run_all(run_of, _portions(slices))
 
 
 def _portions(slices: Sequence[KeyFile]) -> list[list[KeyFile]]:

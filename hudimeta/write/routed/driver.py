@@ -202,7 +202,9 @@ class _Run:
         ]
         if looking and self.table.lookup.choice.window is not None:
             # What it does not know yet is read once, by tasks of its own, instead of by each of those that ask it.
-            self.table.window.opened(self.table.snapshot.key_files, ())
+            window = self.table.window.opened(self.table.snapshot.key_files, ())
+            read = [f"the record window read {window.read_anew:,} file slices anew"] if window.read_anew else []
+            self.session.notes += [*read, *window.notes]
         searched = self._searched(arrived) if looking else 0
         staged = sum(span.size for item in items for span in item.spans)
         look_up = LookUp(self.routed, known)
