@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from hudimeta.errors import ValidationFailed
 from hudimeta.indexes.facts import value_texts
 from hudimeta.indexes.record_window.chains import slice_print
-from hudimeta.indexes.record_window.runs import Prints
+from hudimeta.indexes.record_window.runs import Prints, whole_prints
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.record_window.window import kept_prints
 from hudimeta.metadata import answers, record_index, secondary_index
@@ -46,9 +48,9 @@ def record_window_is_live_keys(table: Inspection) -> None:
     keys = {name: rows[KEY_COLUMN].combine_chunks().cast("string") for name, _, rows in found}
     for name, stated in kept_prints(table.storage, now).items():
         prints = Prints.of(keys[name])
-        live = set(zip(prints.first.tolist(), prints.second.tolist(), strict=True))
-        _refuse(f"keys of {name!r} that the record window lacks", live - stated)
-        _refuse(f"keys of {name!r} that the record window has and the slice not", stated - live)
+        live = whole_prints(prints.first, prints.second)
+        _refuse(f"keys of {name!r} that the record window lacks", np.setdiff1d(live, stated))
+        _refuse(f"keys of {name!r} that the record window has and the slice not", np.setdiff1d(stated, live))
 
 
 def secondary_answers_as_scan(table: Inspection) -> None:

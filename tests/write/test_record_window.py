@@ -15,6 +15,9 @@ import hudimeta
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, DuplicateKeys, IndexNotReady, TableError, UnsupportedFeature
+from hudimeta.indexes.record_window.chains import slice_print
+from hudimeta.indexes.record_window.content import all_keys
+from hudimeta.indexes.record_window.folder import WindowFolder
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import ALWAYS, check_all, record_window_is_live_keys
 from hudimeta.types import Operation
@@ -118,6 +121,8 @@ def test_nothing_is_read_anew_while_we_write(tmp_path: Path, kind: str) -> None:
     report = table.upsert(rows(("k4", 6, 4), ("k5", 7, 4)))
     assert report.index == "record window index: 2 keys looked up, 2 keys found (3 days, 3 file slices in it)"
     assert len(contents(tmp_path)) == 30
+    assert table.metadata.validate().check("record_window").compared == 30
+    assert table.indexes.validate(table.indexes.list()["name"].to_pylist()).holds
     absent = hudimeta.Table(tmp_path).delete(rows(("absent", 7, 0)))
     assert not [purpose for _, purpose in absent.requests if purpose == "data"]
     check_all(open_storage(tmp_path))
@@ -396,3 +401,19 @@ def test_random_histories(tmp_path: Path, kind: str, seed: int) -> None:
                 shutil.copytree(folder, kept)
         assert contents(tmp_path / "t") == model.contents(), (step, act)
     check_all(open_storage(tmp_path / "t"), [one for one in ALWAYS if one is not record_window_is_live_keys])
+
+
+def test_validation_finds_what_is_wrong_in_it(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.insert(rows(("a", 6, 1), ("b", 6, 1), ("c", 7, 1)))
+    (one,) = table.snapshot().key_files(["2026-01-06"])["2026-01-06"]
+    folder = WindowFolder(open_storage(tmp_path))
+    wrong = all_keys([(one.partition_path, one.file_id, slice_print(one.name, (), ()))], [pa.array(["a", "x", "y"])])
+    folder.add(folder.manifest(), [folder.write(wrong)])
+    report = table.metadata.validate(["record_window"])
+    found = {str(difference) for difference in report.check("record_window").differences}
+    assert "live keys that it lacks: 1 (b)" in found
+    assert f"keys of no row: 2 (one more of 2026-01-06/{one.file_id}; one more of 2026-01-06/{one.file_id})" in found
+    table.indexes.drop("record_window")
+    with pytest.raises(ConfigError, match="record_window"):
+        hudimeta.Table(tmp_path).metadata.validate(["record_window"])

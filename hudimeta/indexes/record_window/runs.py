@@ -31,7 +31,18 @@ from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.formats.bloom import hash_chain
 from hudimeta.storage import Storage
 
-__all__ = ["REMOVED", "SEGMENTS", "Matches", "Prints", "Run", "RunContent", "RunStamp", "sorted_entries", "write_run"]
+__all__ = [
+    "REMOVED",
+    "SEGMENTS",
+    "Matches",
+    "Prints",
+    "Run",
+    "RunContent",
+    "RunStamp",
+    "sorted_entries",
+    "whole_prints",
+    "write_run",
+]
 
 _U64 = npt.NDArray[np.uint64]
 _U32 = npt.NDArray[np.uint32]
@@ -82,6 +93,13 @@ class Prints:
 
     def __len__(self) -> int:
         return len(self.first)
+
+
+def whole_prints(first: _U64, second: _U64) -> npt.NDArray[np.void]:
+    """Prints as one array, whose elements can be told apart: u64 `first` and `second`."""
+    whole = np.empty(len(first), [("first", "<u8"), ("second", "<u8")])
+    whole["first"], whole["second"] = first, second
+    return whole
 
 
 @dataclass(frozen=True)

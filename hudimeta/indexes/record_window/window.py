@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, HudiError, NotFound
@@ -13,7 +15,7 @@ from hudimeta.indexes.record_window.chains import GroupKey, group_keys, living, 
 from hudimeta.indexes.record_window.content import AnyRun, KeysOfGroups, all_keys, merged
 from hudimeta.indexes.record_window.days import day_of_moment, day_of_path, first_day
 from hudimeta.indexes.record_window.folder import Manifest, WindowFolder
-from hudimeta.indexes.record_window.runs import Run, RunContent, RunStamp
+from hudimeta.indexes.record_window.runs import Run, RunContent, RunStamp, whole_prints
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.storage import Storage
 from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
@@ -273,20 +275,23 @@ def _to_merge(runs: Sequence[AnyRun], now: Mapping[GroupKey, int]) -> tuple[int,
     return first, now if first == 0 else None
 
 
-def kept_prints(storage: Storage, now: Mapping[GroupKey, int]) -> dict[GroupKey, set[tuple[int, int]]]:
-    """All that is kept of the keys of slices, for whoever compares it with their rows: prints by file group.
+def kept_prints(storage: Storage, now: Mapping[GroupKey, int]) -> dict[GroupKey, npt.NDArray[np.void]]:
+    """All that is kept of the keys of slices, for whoever compares it with their rows.
 
     Args:
         storage: Rooted at the table.
         now: The print of each slice; those that are not known are left out.
+
+    Returns:
+        Of each file group its prints, see `whole_prints`.
 
     Raises:
         CorruptFileError: Damaged files.
     """
     folder = WindowFolder(storage)
     whole = merged([Run(folder.storage, stamp).whole() for stamp in folder.manifest().runs], now)
-    names = group_keys(whole.segments)
-    found: dict[GroupKey, set[tuple[int, int]]] = {name: set() for name in names}
-    for first, second, owner in zip(whole.first.tolist(), whole.second.tolist(), whole.owner.tolist(), strict=True):
-        found[names[owner >> 1]].add((first, second))
-    return found
+    names, group = group_keys(whole.segments), (whole.owner >> np.uint32(1)).astype(np.int64)
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=len(names)))[:-1]
+    parts = np.split(whole_prints(whole.first[order], whole.second[order]), ends)
+    return dict(zip(names, parts, strict=True)) if names else {}

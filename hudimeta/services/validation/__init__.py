@@ -6,6 +6,7 @@
     bloom_filters          filters.py       against footers and keys
     record_index,
     secondary_index_*      keyed.py         against all live rows, both ways
+    record_window          window.py        of the slices that it knows, both ways
     expr_index_*           expressions.py   computed anew
 
 The table is looked at as of one snapshot. When something differs and the timeline, listed again at the end, has moved, nothing

@@ -117,6 +117,11 @@ class KeyedIndexes:
             columns[name] = pc.struct_field(rows[top], rest) if rest else rows[top]
         return pa.table(columns)
 
+    @property
+    def keys_of_slices(self) -> Sequence[pa.Table | Unreadable]:
+        """Of each slice of the table the column record_key, and others."""
+        return self._read
+
     @cached_property
     def _rows(self) -> pa.Table:
         """All live rows: record_key, place (number of its slice), and the columns of the secondary indexes."""

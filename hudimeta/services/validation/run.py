@@ -9,6 +9,7 @@ from functools import partial
 
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
+from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.metadata import (
     bloom_filters,
     column_stats,
@@ -27,6 +28,7 @@ from hudimeta.services.validation.listing import Listings
 from hudimeta.services.validation.result import CheckResult, Difference, ValidationReport
 from hudimeta.services.validation.statistics import Statistics
 from hudimeta.services.validation.subject import Subject
+from hudimeta.services.validation.window import RECORD_WINDOW, check_window
 from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["validate"]
@@ -41,7 +43,7 @@ def validate(
 
     Args:
         snapshot: The newest moment of the table.
-        partitions: Metadata partitions to check; None for all that are ready.
+        partitions: Metadata partitions to check, and `record_window`; None for all that are ready.
         engine: Where files are read.
         deep: Read every byte of the table as well, with or without a metadata table.
 
@@ -64,11 +66,13 @@ def validate(
         if every is not None:
             return _report(snapshot, tuple(_timed(every.checks())))
         raise IndexNotReady(files.PARTITION, f"not there: {snapshot.listing_reason}")
+    window = () if WindowSettings.of(snapshot.properties) is None else (RECORD_WINDOW,)
+    there = (*metadata.ready, *window)
     for name in partitions or ():
-        if name not in metadata.ready:
-            raise ConfigError("partitions", name, ", ".join(metadata.ready))
+        if name not in there:
+            raise ConfigError("partitions", name, ", ".join(there))
     subject = Subject(snapshot, metadata, engine or LocalEngine())
-    wanted = metadata.ready if partitions is None else tuple(partitions)
+    wanted = there if partitions is None else tuple(partitions)
     results = tuple(_run(name, check) for kind in CHECKS for name, check in kind(subject, wanted))
     return _report(snapshot, results if every is None else (*results, *_timed(every.checks())))
 
@@ -111,6 +115,8 @@ def _of_keys(subject: Subject, wanted: Sequence[str]) -> Iterator[Check]:
         yield record_index.PARTITION, keyed.check_records
     for name in secondary:
         yield name, partial(keyed.check_secondary, name)
+    if RECORD_WINDOW in wanted:
+        yield RECORD_WINDOW, partial(check_window, subject, keyed)
 
 
 def _of_expressions(subject: Subject, wanted: Sequence[str]) -> Iterator[Check]:
