@@ -30,6 +30,6 @@ def check_not_removed_later(change: CommitChange, partition: str, added: pa.Arra
     later = [i.time for i in change.timeline.writes if i.time > change.instant]
     if not later or not len(added):
         return
-    hidden = added.filter(pc.is_in(added, value_set=change.table.removed_later(partition, change.instant)))
+    hidden = added.filter(pc.is_in(added, value_set=change.table.removed_later(partition, change.instant, added)))
     if len(hidden):
         raise CommitConflict("write", [("", f"{hidden[0].as_py()!r} in {partition}")], max(later))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
@@ -154,23 +154,33 @@ class IndexReader:
 
         Logs of the record index whose commits state that none of the keys is in them are not read.
         """
-        with_stated_logs = only_logs_of(self.finder, partition, keys)
         stems: dict[str, list[FileGroup]] = {}
         for group in self.finder.numbered(partition):
             stems.setdefault(group_stem(group.file_id), []).append(group)
-        selections: list[tuple[FileGroup, Select]] = []
+        asked: list[tuple[FileGroup, Select]] = []
         for groups in stems.values():
             at = shard(keys, len(groups)) if len(groups) > 1 else np.zeros(len(keys), np.int32)
             for number, group in enumerate(groups):
                 mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
                 if mine:
-                    selections.append((group if with_stated_logs is None else with_stated_logs(group), _key_select(mine)))
-        return self._read(partition, selections)
+                    asked.append((group, _key_select(mine)))
+        with_stated_logs = only_logs_of(self.finder, partition, keys, [group for group, _ in asked])
+        if with_stated_logs is not None:
+            asked = [(with_stated_logs(group), select) for group, select in asked]
+        return self._read(partition, asked)
 
     @_looking_again
-    def removed_after(self, partition: str, instant: str) -> pa.Array:
-        """Keys (string) that log files of later instants removed; what was merged into base files since is not among them."""
-        logs = [log for group in self.finder.numbered(partition) for log in group.logs if log.instant > instant]
+    def removed_after(self, partition: str, instant: str, keys: pa.Array) -> pa.Array:
+        """Keys (string) that log files of later instants removed; what was merged into base files since is not among them.
+
+        All of those that are asked for are there, and others may be.
+        """
+        groups = self.finder.numbered(partition)
+        later = [replace(group, logs=tuple(log for log in group.logs if log.instant > instant)) for group in groups]
+        with_stated_logs = only_logs_of(self.finder, partition, keys, later)
+        if with_stated_logs is not None:
+            later = [with_stated_logs(group) for group in later]
+        logs = [log for group in later for log in group.logs]
         entries = arrange(self._sources.entries(logs), self.finder.is_visible)
         found = [pa.array([], pa.string()), *(entry.deleted for entry in entries if entry.deleted is not None)]
         codec = codec_of(partition, self._definition)

@@ -219,14 +219,19 @@ class MetadataTable:
         self.require(partition)
         return self._indexes.prefixed_pieces(partition, prefixes, shaped)
 
-    def removed_later(self, partition: str, instant: str) -> pa.Array:
+    def removed_later(self, partition: str, instant: str, keys: pa.Array) -> pa.Array:
         """Keys (string) of an index that writes with later instants removed, as far as readers would prefer their word.
+
+        Args:
+            partition: Metadata partition of an index.
+            instant: The others are later.
+            keys: Those that are asked for (string): of these all are told that were removed, of others some may be.
 
         Raises:
             IndexNotReady: The table has no such index.
         """
         self.require(partition)
-        return self._indexes.removed_after(partition, instant)
+        return self._indexes.removed_after(partition, instant, keys)
 
     def logged(self, partition: str, instants: frozenset[str]) -> Logged | None:
         """What log files of some instants say of an index; None where one has none, as when it was merged into base files.

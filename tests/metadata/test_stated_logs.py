@@ -8,11 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudimeta.metadata import MetadataTable, answers, index_reader, record_index
+from hudimeta.metadata import MetadataTable, answers, index_reader, record_index, stated_logs
 from hudimeta.metadata.groups import GroupFinder
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import CountingStorage
+from hudimeta.storage.counting import RequestKind
 from hudimeta.table import stated_keys
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.timeline import instant_files
 from hudimeta.types import Operation
 
 INDEXED = {
@@ -102,3 +105,38 @@ def test_answers_are_those_of_all_logs(seed: int, tmp_path: Path, monkeypatch: p
             patched.setattr(index_reader, "only_logs_of", lambda *_: None)
             plain = answers.record_locations(opened(made)[0], wanted)
         assert told.sort_by("record_key").to_pylist() == plain.sort_by("record_key").to_pylist()
+
+
+def test_a_commit_is_read_where_that_spares_several_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instant_files, "HANDED_ON_BYTES", -1)  # as for commits of other processes
+    made = ModelledTable(str(tmp_path / "t"), {**INDEXED, "hoodie.metadata.record.index.min.filegroup.count": "8"})
+    for number in range(4):
+        made.write(Operation.UPSERT, simple_rows(range(100 * number, 100 * number + 20), 1))
+    metadata, storage = opened(made)
+    groups = metadata.named_groups(record_index.PARTITION)
+    assert min(len(group.logs) for group in groups) >= 3
+
+    def fresh() -> GroupFinder:
+        """One that has read no commit yet."""
+        data = made.session().properties.load_timeline(storage)
+        return GroupFinder(storage.sub(METADATA_ROOT), metadata.timeline, data)
+
+    mark = len(storage.log)
+    (alone,) = (stated_logs.only_logs_of(fresh(), record_index.PARTITION, keys(7), groups[:1]),)
+    assert alone is not None
+    assert alone(groups[0]) == groups[0], "a commit costs no less than one log"
+    assert not storage.log.paths(RequestKind.GET, mark)
+    together = stated_logs.only_logs_of(fresh(), record_index.PARTITION, keys(7), groups)
+    assert together is not None
+    first = made.session().properties.load_timeline(made.storage).writes[0].time
+    assert {log.instant for group in groups for log in together(group).logs} == {first}
+    assert len(storage.log.paths(RequestKind.GET, mark)) == 4, "one for each commit, instead of one for each log"
+
+
+def test_what_later_commits_removed_is_asked_of_those_that_state_it(table: ModelledTable) -> None:
+    table.write(Operation.DELETE, simple_rows([20], 2))
+    first = table.session().properties.load_timeline(table.storage).writes[0].time
+    metadata, storage = opened(table)
+    assert metadata.removed_later(record_index.PARTITION, first, keys(7, 8)).to_pylist() == []
+    assert logs_read(storage) == 0
+    assert metadata.removed_later(record_index.PARTITION, first, keys(7, 20)).to_pylist() == ["k0020"]
