@@ -181,6 +181,7 @@ def test_a_damaged_window_is_made_anew(tmp_path: Path, harm: str) -> None:
     check_all(open_storage(tmp_path))
 
 
+@pytest.mark.rotation(2)
 @BOTH
 def test_many_commits_leave_few_runs(tmp_path: Path, kind: str) -> None:
     table = create(tmp_path, kind, hudimeta_record_window_days="3", hoodie_parquet_small_file_limit="0")
