@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import HudiError
-from hudimeta.indexes.record_window.keep import add_changes
+from hudimeta.indexes.record_window.keep import add_changes, write_changes
+from hudimeta.indexes.record_window.runs import RunStamp
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.record_window.window import OpenWindow, WindowTable, open_window
 from hudimeta.indexes.written_file import WrittenFile
@@ -68,13 +70,27 @@ class TableWindow:
         self._seen = open_window(table, self.settings, asked, anew=anew)
         return self._seen
 
-    def add(self, written: Sequence[WrittenFile]) -> None:
-        """Tell it of files that were published. What goes wrong is a note: the next look-up reads these keys."""
+    def run_of(self, written: Sequence[WrittenFile]) -> tuple[RunStamp, ...]:
+        """What a task did, written as a run that nobody names yet: see `add`. Without one the next look-up reads these keys."""
+        if self.settings is None or not written:
+            return ()
+        with contextlib.suppress(HudiError):
+            storage, slices = self._session.storage, self._table.snapshot.key_files
+            return tuple(write_changes(storage, self.settings, written, slices, self._clock.now_ms()))
+        return ()
+
+    def add(self, written: Sequence[WrittenFile], runs: Sequence[RunStamp] = ()) -> None:
+        """Tell it of files that were published. What goes wrong is a note: the next look-up reads these keys.
+
+        Args:
+            written: The files.
+            runs: What tasks wrote of files whose facts they kept.
+        """
         if self.settings is None or not written:
             return
         known, storage = None if self._seen is None else self._seen.keys, self._session.storage
         try:
-            add_changes(storage, self.settings, written, self._table.snapshot.key_files, known, self._clock.now_ms())
+            add_changes(storage, self.settings, written, self._table.snapshot.key_files, known, self._clock.now_ms(), runs)
         except HudiError as error:
             self._session.notes.append(f"the record window hears of this write by the next one: {error}")
 

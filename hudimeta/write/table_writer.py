@@ -355,7 +355,7 @@ def publish(
         completion = session.coordinator.publish(write, publication)
         settled = outcome.files if settlement is None else settlement.outcome.files
         seen = {file.name for file in outcome.files}  # the others rest on slices that this write has not seen
-        table.window.add([file for file in settled if file.name in seen or file.is_new_group])
+        table.window.add([file for file in settled if file.name in seen or file.is_new_group], outcome.window_runs)
     report = replace(
         _report(session, write, outcome if settlement is None else settlement.outcome, timings),
         completion=completion,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hudimeta.indexes.record_window.runs import RunStamp
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.write.execution import WrittenPieces
 
@@ -23,6 +24,7 @@ class WriteResult:
         unmatched, dropped, looked_up, found, moved: See `CommitReport`.
         pieces: What was written from memory, and can be written again; None where tasks or portions wrote.
         rests_on_rows: The rows were computed from what the table held.
+        window_runs: What tasks wrote for the record window.
     """
 
     files: Sequence[WrittenFile]
@@ -36,3 +38,4 @@ class WriteResult:
     moved: int = 0
     pieces: WrittenPieces | None = None
     rests_on_rows: bool = False
+    window_runs: Sequence[RunStamp] = ()

@@ -122,4 +122,7 @@ def test_the_keys_of_a_record_window_are_read_by_tasks(
     assert "the record window read 5 file slices anew" in report.notes
     table.model.write(Operation.UPSERT, rows)
     table.model.check(table.read())
+    again = HudiTable(spark, table.path).upsert(frame)
+    assert not any("anew" in note for note in again.notes), "tasks told the window what they wrote"
+    assert again.updated == 30
     check_all(table.storage)

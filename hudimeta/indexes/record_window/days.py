@@ -5,15 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 __all__ = ["day_of_moment", "day_of_path", "first_day"]
 
 _DAY_MS = 86_400_000
+_MOST_PATHS = 1 << 17
+"""Of so many a process remembers the day: every write asks for all partitions of the table."""
 _PARTED = re.compile(r"(?<!\d)(\d{4})\D{1,16}(\d{1,2})\D{1,16}(\d{1,2})(?!\d)")
 _TOGETHER = re.compile(r"(?<!\d)(\d{4})(\d{2})(\d{2})(?:\d{2}|\d{4}|\d{6})?(?!\d)")
 _EPOCH = dt.date(1970, 1, 1)
 
 
+@lru_cache(_MOST_PATHS)
 def day_of_path(path: str) -> int | None:
     """The day of a partition, counted from 1970-01-01; None for a path that names none.
 

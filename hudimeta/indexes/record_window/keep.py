@@ -16,25 +16,30 @@ import pyarrow as pa
 from hudimeta.indexes.record_window.chains import GroupKey, after_files, slice_print
 from hudimeta.indexes.record_window.content import KeysOfGroups
 from hudimeta.indexes.record_window.days import day_of_moment, day_of_path, first_day
-from hudimeta.indexes.record_window.folder import WindowFolder
-from hudimeta.indexes.record_window.runs import REMOVED, SEGMENTS, Prints, RunContent, sorted_entries
+from hudimeta.indexes.record_window.folder import Manifest, WindowFolder
+from hudimeta.indexes.record_window.runs import REMOVED, SEGMENTS, Prints, RunContent, RunStamp, sorted_entries
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.storage import Storage
 from hudimeta.table.key_file import KeyFile
 
-__all__ = ["add_changes", "changes_of"]
+__all__ = ["Slices", "add_changes", "changes_of", "write_changes"]
 
 _Entries = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+
+
+Slices = Callable[[Sequence[str]], Mapping[str, Sequence[KeyFile]]]
+"""Latest slices of partitions as the write saw them."""
 
 
 def add_changes(
     storage: Storage,
     settings: WindowSettings,
     written: Sequence[WrittenFile],
-    slices: Callable[[Sequence[str]], Mapping[str, Sequence[KeyFile]]],
+    slices: Slices,
     known: KeysOfGroups | None,
     now_ms: int,
+    runs: Sequence[RunStamp] = (),
 ) -> None:
     """Add what a write did.
 
@@ -42,27 +47,50 @@ def add_changes(
         storage: Rooted at the table.
         settings: Of the window.
         written: The write's files, but for those that were written again over what others did meanwhile.
-        slices: Latest slices of partitions as the write saw them.
+        slices: See there.
         known: The window as the write saw it, where it looked.
         now_ms: The present.
+        runs: What tasks have written of the write by `write_changes`.
 
     Raises:
         HudiError: It could not be done; nothing is lost by that but time.
     """
     folder = WindowFolder(storage)
     manifest = folder.manifest()
-    begin = None
-    if settings.column is None:
-        newest = None if manifest.first_day is None else manifest.first_day + settings.days - 1
-        days = {day_of_path(path) for path in {file.partition_path for file in written}}
-        begin = first_day(settings.days, [newest, *days], day_of_moment(now_ms))
-        manifest = replace(manifest, first_day=begin)
-    inside = [file for file in written if begin is None or (day_of_path(file.partition_path) or begin) >= begin]
-    changed = sorted({file.partition_path for file in inside if not file.is_new_group})
+    begin, inside = _in_window(settings, manifest, written, now_ms)
+    own = _run_of(folder, inside, slices, known)
+    if runs or own:
+        folder.add(replace(manifest, first_day=begin), [*runs, *own])
+
+
+def write_changes(
+    storage: Storage, settings: WindowSettings, written: Sequence[WrittenFile], slices: Slices, now_ms: int
+) -> list[RunStamp]:
+    """Write what a task did as a run, which counts when `add_changes` names it. Arguments are those of `add_changes`."""
+    folder = WindowFolder(storage)
+    _, inside = _in_window(settings, folder.manifest(), written, now_ms)
+    return _run_of(folder, inside, slices, None)
+
+
+def _in_window(
+    settings: WindowSettings, manifest: Manifest, written: Sequence[WrittenFile], now_ms: int
+) -> tuple[int | None, list[WrittenFile]]:
+    """The first day of the window with some files, and those that are in it."""
+    if settings.column is not None:
+        return None, list(written)
+    newest = None if manifest.first_day is None else manifest.first_day + settings.days - 1
+    days = {path: day_of_path(path) for path in {file.partition_path for file in written}}
+    begin = first_day(settings.days, [newest, *days.values()], day_of_moment(now_ms))
+    if begin is None:
+        return None, list(written)
+    return begin, [file for file in written if (day := days[file.partition_path]) is None or day >= begin]
+
+
+def _run_of(folder: WindowFolder, files: Sequence[WrittenFile], slices: Slices, known: KeysOfGroups | None) -> list[RunStamp]:
+    changed = sorted({file.partition_path for file in files if not file.is_new_group})
     before = {(file.partition_path, file.file_id): file for own in slices(changed).values() for file in own} if changed else {}
-    content = changes_of(inside, before, known)
-    if len(content.segments):
-        folder.add(manifest, [folder.write(content)])
+    content = changes_of(files, before, known)
+    return [folder.write(content)] if len(content.segments) else []
 
 
 @dataclass

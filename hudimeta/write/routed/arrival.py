@@ -146,7 +146,7 @@ class Arrival:
             files += execute_plan(
                 plan, batch, writers, LocalEngine(1), WriteToken((number << _TASK_BITS) + len(files), attempt)
             )
-        found = handed_back(opened.storage, write, self.facts, files, number, attempt)
+        found = handed_back(opened, write, self.facts, files, number, attempt)
         return Arrived(rows, {}, PlacedRows({}, rows=rows), found, emptied=frozenset(emptied))
 
 

@@ -267,6 +267,7 @@ class _Run:
             hits,
             moved,
             rests_on_rows=self._rests_on_rows,
+            window_runs=tuple(run for part in self.written for run in part.window),
         )
 
     def tasks_note(self) -> str:

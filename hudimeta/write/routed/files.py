@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from hudimeta.indexes.facts import FileFacts, KeyChanges
 from hudimeta.indexes.record_index.keep import key_changes
+from hudimeta.indexes.record_window.runs import RunStamp
 from hudimeta.indexes.secondary_index.keep import value_changes
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, record_index, secondary_index
 from hudimeta.metadata.delta import Hashed
 from hudimeta.metadata.keys import secondary_heads, shard
 from hudimeta.storage import Storage
-from hudimeta.write.routed.context import RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 
 __all__ = ["FactsSpec", "IndexOfKeys", "RoutedFiles", "handed_back", "key_facts", "laid_aside"]
@@ -87,26 +88,28 @@ class RoutedFiles:
         files: Without the facts of indexes of keys and without bloom filters, which stand in the files as well.
         facts: By metadata partition and share: staged rows of `FACTS`.
         added: How many of them are keys that are added for certain, by metadata partition.
+        window: What the record window gets of them.
     """
 
     files: tuple[WrittenFile, ...] = ()
     facts: Mapping[tuple[str, int | str], Sequence[Span]] = field(default_factory=dict)
     added: Mapping[str, int] = field(default_factory=dict)
+    window: Sequence[RunStamp] = ()
 
 
 def handed_back(
-    storage: Storage, write: RoutedWrite, spec: FactsSpec, files: Sequence[WrittenFile], number: int, attempt: int
+    opened: OpenedTable, write: RoutedWrite, spec: FactsSpec, files: Sequence[WrittenFile], number: int, attempt: int
 ) -> RoutedFiles:
     """Lay the facts of files aside.
 
     Raises:
         CommitError: The write is over; then the files are gone.
     """
-    path = write.staged_path("facts", number, attempt)
+    path, storage = write.staged_path("facts", number, attempt), opened.storage
     facts = laid_aside(storage, path, spec, files)
     added = {index.partition: sum(len(_changes(f, index.partition).added) for f in files) for index in spec.indexes}
     light = tuple(replace(f, facts=replace(f.facts, keys=None, values={}, bloom=None)) for f in files)
-    found = RoutedFiles(light, facts, added)
+    found = RoutedFiles(light, facts, added, opened.table.window.run_of(files))
     write.refuse_when_over(storage, [p for file in files for p in file.paths] + ([path] if facts else []))
     return found
 

@@ -45,7 +45,7 @@ class PieceWriter:
         """Write the files of the pieces, one after the other."""
         opened = self.write.opened()
         files = [file for piece in pieces for file in self._written(opened, piece, attempt)]
-        return handed_back(opened.storage, self.write, self.facts, files, pieces[0].number, attempt)
+        return handed_back(opened, self.write, self.facts, files, pieces[0].number, attempt)
 
     def _written(self, opened: OpenedTable, piece: Piece, attempt: int) -> list[WrittenFile]:
         session, table, write = opened.session, opened.table, self.write
