@@ -311,6 +311,8 @@ class TableMetadata(MetadataVerbs):
         of_index = {key: value for key, value in given.items() if key not in of_build}
         wanted, session = [columns] if isinstance(columns, str) else list(columns), self._session(of_build)
         if type == _WINDOW:
+            if expression is not None or name not in (None, _WINDOW):
+                raise ConfigError("name, expression", (name, expression), "none: a table has one window, of its record keys")
             report = create_window(session, wanted, of_index)
         else:
             create = create_index if mode == "sync" else create_beside

@@ -25,7 +25,7 @@ from hudimeta.table.stated_keys import Hashes, Stated, key_hashes, stated_hashes
 __all__ = ["only_logs_of"]
 
 _SMALL_BYTES = 64 << 10
-"""A commit of some hundred keys; a larger one states none."""
+"""So large is the file of a commit of some hundred keys; larger ones are not read for this."""
 _MOST_KEYS = 2000
 """Of more keys than these some are in most logs, and to hash them costs more than it saves."""
 

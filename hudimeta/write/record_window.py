@@ -92,7 +92,8 @@ class TableWindow:
         try:
             add_changes(storage, self.settings, written, self._table.snapshot.key_files, known, self._clock.now_ms(), runs)
         except HudiError as error:
-            self._session.notes.append(f"the record window hears of this write by the next one: {error}")
+            # Of this publication, as reports of writes and of services have it.
+            self._session.coordinator.notes.append(f"the record window hears of this write by the next one: {error}")
 
     def add_compacted(self, written: Sequence[WrittenFile], merged: Sequence[FileSlice]) -> None:
         """Tell it of base files that a compaction has published, made of some slices.

@@ -305,6 +305,8 @@ def test_refusals(tmp_path: Path) -> None:
         create_one(type="record_window", columns="v", options={"days": 3})
     with pytest.raises(ConfigError, match="Leave one of them out"):
         create_one(type="record_window", columns="ts", options={"days": 3, "older": "refuse"})
+    with pytest.raises(ConfigError, match="a table has one window"):
+        create_one("mine", "record_window", options={"days": 3})
     table.indexes.create(type="record_index")
     with pytest.raises(TableError, match="which knows the keys of all days"):
         create_one(type="record_window", options={"days": 3})
@@ -418,3 +420,18 @@ def test_validation_finds_what_is_wrong_in_it(tmp_path: Path) -> None:
     table.indexes.drop("record_window")
     with pytest.raises(ConfigError, match="record_window"):
         hudimeta.Table(tmp_path).metadata.validate(["record_window"])
+
+
+def test_a_report_tells_where_the_window_could_not_be_told(tmp_path: Path) -> None:
+    """Of writes and of services: the next look-up reads what they changed."""
+    table = create(tmp_path, "MERGE_ON_READ")
+    table.insert(rows(("a", 6, 1), ("b", 6, 1)))
+    table.upsert(rows(("a", 6, 2)))
+    max((tmp_path / FOLDER).glob("*.json")).write_bytes(b"{}")
+    (compacted,) = table.compact()
+    written = table.insert(rows(("c", 7, 1)))
+    for report in (compacted, written):
+        assert any("the record window hears of this write by the next one" in note for note in report.notes)
+    assert "read anew" in table.upsert(rows(("b", 7, 3))).index
+    assert contents(tmp_path) == [("a", 6, 2), ("b", 6, 3), ("c", 7, 1)]
+    check_all(open_storage(tmp_path))

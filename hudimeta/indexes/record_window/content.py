@@ -42,10 +42,10 @@ class KeysOfGroups:
     def __init__(self, runs: Sequence[AnyRun], now: Mapping[GroupKey, int]) -> None:
         self._runs = list(runs)
         self.groups = list(now)
-        numbers = {name: number for number, name in enumerate(self.groups)}
+        self.numbers = {name: number for number, name in enumerate(self.groups)}
         alive = living([run.segments for run in runs], now)
         self._group_of = [
-            np.where(mask, np.array([numbers.get(name, -1) for name in group_keys(run.segments)], np.int64), -1)
+            np.where(mask, np.array([self.numbers.get(name, -1) for name in group_keys(run.segments)], np.int64), -1)
             for run, mask in zip(runs, alive, strict=True)
         ]
 

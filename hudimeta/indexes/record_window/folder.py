@@ -89,7 +89,7 @@ class WindowFolder:
         self.storage = storage.sub(FOLDER)
 
     def manifest(self) -> Manifest:
-        """The newest one. Raises CorruptFileError with its version taken, so that the next one can be made: see `after`."""
+        """The newest one. Raises CorruptFileError with its version taken, so that the next one can be made: see `empty`."""
         newest = self._newest(self.storage.list(""))
         if newest is None:
             return Manifest()

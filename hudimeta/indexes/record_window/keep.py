@@ -1,7 +1,7 @@
 """What a write that was published adds to the record window: the keys that came to file groups and that left them.
 
-It is added after the write is visible, by nobody's leave: a process that dies before leaves slices that no run speaks of, and
-the next look-up reads their keys.
+It is added after the write is visible, without the table's lock: a process that dies before leaves slices that no run speaks
+of, and the next look-up reads their keys.
 """
 
 from __future__ import annotations
@@ -147,11 +147,12 @@ def _change(file: WrittenFile, before: KeyFile | None, known: KeysOfGroups | Non
 
 def _unknown(keys: pa.StringArray, group: GroupKey, known: KeysOfGroups | None) -> pa.StringArray:
     """Those of some keys that a file group is not known to hold."""
-    if known is None or not len(keys) or group not in known.groups:
+    number = None if known is None else known.numbers.get(group)
+    if known is None or number is None or not len(keys):
         return keys
     at, holder = known.find(Prints.of(keys))
     there = np.zeros(len(keys), np.bool_)
-    there[at[holder == known.groups.index(group)]] = True
+    there[at[holder == number]] = True
     return keys.filter(pa.array(~there))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.config import options
 from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.indexes.record_window.days import day_of_path
 from hudimeta.indexes.record_window.runs import Prints
@@ -127,7 +128,7 @@ def refuse_older(window: OpenWindow, partitions: Sequence[str]) -> None:
     older = [path for path, day in days.items() if day is not None and day < window.first_day]
     if older:
         raise ConfigError(
-            "hudimeta.record.window.older",
+            options.WINDOW_OLDER.key,
             REFUSE,
             f"rows of the window's {window.settings.days} days, not of partition {older[0]!r}"
             + (f" and {len(older) - 1} more" if len(older) > 1 else ""),
@@ -139,4 +140,6 @@ def _told(window: OpenWindow, older: int) -> str:
     days = f"{window.settings.days} days" + (f" of {window.settings.column}" if window.settings.column else "")
     text = f"{days}, {len(window.inside):,} file slices in it"
     text += f", {window.read_anew:,} of them read anew" if window.read_anew else ""
+    if window.settings.column is not None and window.first_day is None and window.inside:
+        text += ", since no statistics tell of their days"
     return text + (f"; {older:,} rows looked up in older files by bloom filters" if older else "")
