@@ -192,6 +192,10 @@ SPELLINGS: Mapping[str, tuple[Spelling, str]] = {
 """How a statement is written, and its tables."""
 
 
+PHYSICAL = "== Physical Plan =="
+"""Where the plan of what a statement reads begins."""
+
+
 def spelt(statement: str, spelling: str, table: str, other: str) -> tuple[str, Any]:
     """A statement and its parameters."""
     spell, names = SPELLINGS[spelling]
@@ -210,10 +214,13 @@ def spelt(statement: str, spelling: str, table: str, other: str) -> tuple[str, A
 
 
 def said(rows: list[Any], table: str, other: str) -> list[str]:
-    """What a statement answers, without what differs from table to table: names, instants, ids of files, times."""
+    """What a statement answers, without what differs from table to table (names, instants, ids of files, times).
+
+    Nor with the physical plan of what it reads: an attached session reads files natively where a plain one has a batch scan.
+    """
     found = []
     for row in rows:
-        text = str(tuple(row)).replace(table, "T").replace(other, "U")
+        text = str(tuple(row)).split(PHYSICAL)[0].replace(table, "T").replace(other, "U")
         text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}(-\d)?\b", "ID", text)
         text = re.sub(r"#\d+L?|_\d+-\d+-\d+|\b\d{4,}\b|datetime\.\w+\([^)]*\)|\w{3} \w{3} \d+ [\d:]{8}", "N", text)
         found.append(re.sub(r"_hudimeta_change_\d+", "VIEW", text))
