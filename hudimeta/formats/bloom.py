@@ -1,10 +1,13 @@
-"""Hudi's bloom filters, bit for bit: simple, and dynamic (several rows, one filled after the other).
+"""Hudi's bloom filters, bit for bit: simple, and dynamic (several rows, one filled after the other, or each of another file).
 
 All integers are big-endian::
 
     SIMPLE      head | ceil(bits/8) bytes
     DYNAMIC_V0  head | keys per row i32 | keys in the last row i32 | rows i32 | rows x SIMPLE
     head        version i32 -1 | hashes i32 | hash type u8 1 | bits i32
+
+Each row states its own size, and a dynamic filter that of its first one. Rows that a writer fills are of one size; those of
+filters that were put side by side need not be. A key may be in a filter that has it in any row.
 
 Bit i is ``byte[i >> 3] >> (i & 7) & 1``. Parquet footers, HFile meta blocks and the metadata table hold the base64 text of
 it. A key's bits come from a chain: ``h = murmur2(key, seed=h)`` starting with seed 0, bit ``|h rem bits|`` with h as a signed
@@ -17,9 +20,10 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import itertools
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,7 +34,7 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hash_chain import MOST_KEYS_AT_ONCE, Words, arrow_keys, chains, hash_chain
 
-__all__ = ["BloomFilter", "TypeCode", "hash_chain", "size_of_filter"]
+__all__ = ["BloomFilter", "BloomRow", "TypeCode", "hash_chain", "size_of_filter"]
 
 TypeCode = Literal["SIMPLE", "DYNAMIC_V0"]
 
@@ -53,24 +57,56 @@ _SAMPLE = 512
 
 
 @dataclass(frozen=True, eq=False)
+class BloomRow:
+    """The bits of some keys.
+
+    Attributes:
+        bit_count: How many bits.
+        hash_count: Bits set per key.
+        content: uint8, shape (ceil(bit_count / 8),).
+    """
+
+    bit_count: int
+    hash_count: int
+    content: npt.NDArray[np.uint8]
+
+    def might_contain_hashes(self, chain: Words, hashes: int) -> npt.NDArray[np.bool_]:
+        """As that of a filter, by no more than so many hashes."""
+        alive = np.arange(len(chain))
+        for column in range(min(self.hash_count, hashes)):
+            position = chain[alive, column].astype(np.int64) % self.bit_count
+            alive = alive[(self.content[position >> 3] >> (position & 7).astype(np.uint8) & 1).astype(np.bool_)]
+            if not alive.size:
+                break
+        result = np.zeros(len(chain), dtype=np.bool_)
+        result[alive] = True
+        return result
+
+    def encode(self) -> bytes:
+        """The bytes that Java writes for this row, which are a whole simple filter."""
+        return _ROW_HEAD.pack(_VERSION, self.hash_count, _MURMUR, self.bit_count) + self.content.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
 class BloomFilter:
     """A filter that answers "surely not" or "maybe".
 
     Attributes:
         type_code: `SIMPLE` or `DYNAMIC_V0`, as `hoodie_bloom_filter_type_code` and `bloomFilterTypeCode` name it.
-        bit_count: Bits of a row.
-        hash_count: Bits set per key.
-        rows: uint8, shape (rows, ceil(bit_count / 8)); one row when simple.
+        rows: One row when simple, and at least one.
         keys_per_row: Keys that a row takes before the next begins; 0 when simple.
         keys_in_last_row: 0 when simple. Beyond `keys_per_row` once the filter has stopped growing.
     """
 
     type_code: TypeCode
-    bit_count: int
-    hash_count: int
-    rows: npt.NDArray[np.uint8]
+    rows: tuple[BloomRow, ...]
     keys_per_row: int = 0
     keys_in_last_row: int = 0
+
+    @property
+    def hash_count(self) -> int:
+        """Hashes of a key that any of its rows asks for."""
+        return max(row.hash_count for row in self.rows)
 
     @classmethod
     def create_simple(cls, keys: Any, p: float = DEFAULT_FALSE_POSITIVES, capacity: int | None = None) -> BloomFilter:
@@ -83,8 +119,7 @@ class BloomFilter:
         """
         keys = arrow_keys(keys)
         bits, hashes = size_of_filter(max(len(keys), 1) if capacity is None else capacity, p, len(keys))
-        row = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, bits, hashes)
-        return cls("SIMPLE", bits, hashes, row)
+        return cls("SIMPLE", _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, bits, hashes))
 
     @classmethod
     def create_dynamic(
@@ -114,7 +149,7 @@ class BloomFilter:
         row_of_key = np.where(over < 0, row_of_key, np.maximum(over - 1, 0) % most_rows)
         row_count = min(max(-(-count // per_row), 1), most_rows)
         rows = _fill(keys, row_of_key, row_count, bits, hashes)
-        return cls("DYNAMIC_V0", bits, hashes, rows, per_row, count - (row_count - 1) * per_row)
+        return cls("DYNAMIC_V0", rows, per_row, count - (row_count - 1) * per_row)
 
     @classmethod
     def create_sized(cls, keys: Any, type_code: TypeCode, p: float, capacity: int) -> BloomFilter:
@@ -130,19 +165,35 @@ class BloomFilter:
         simple = cls.create_simple(keys, p, capacity)
         return simple if type_code == "SIMPLE" else simple.as_dynamic(capacity, len(keys))
 
-    def as_dynamic(self, keys_per_row: int, count: int) -> BloomFilter:
-        """This filter of one row, which holds `count` keys, as a dynamic one that takes `keys_per_row`."""
-        return BloomFilter("DYNAMIC_V0", self.bit_count, self.hash_count, self.rows, keys_per_row, count)
-
-    def with_keys(self, keys: Any) -> BloomFilter:
-        """This filter of one row as a simple one with more keys in it; its size stays.
+    @classmethod
+    def united(cls, filters: Sequence[BloomFilter], keys: Any) -> BloomFilter:
+        """A simple filter over the keys of filters of one row, all of one size, and over other keys; its size is theirs.
 
         Args:
+            filters: At least one.
             keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
         """
         keys = arrow_keys(keys)
-        more = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, self.bit_count, self.hash_count)
-        return BloomFilter("SIMPLE", self.bit_count, self.hash_count, self.rows | more)
+        bits, hashes = filters[0].rows[0].bit_count, filters[0].rows[0].hash_count
+        (more,) = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, bits, hashes)
+        content = np.bitwise_or.reduce([*(one.rows[0].content for one in filters), more.content])
+        return cls("SIMPLE", (BloomRow(bits, hashes, content),))
+
+    @classmethod
+    def side_by_side(cls, filters: Sequence[BloomFilter], keys_per_row: int, keys_in_last_row: int) -> BloomFilter:
+        """A dynamic filter with the rows of others, whatever their sizes: it lets pass what any of them does.
+
+        Args:
+            filters: At least one.
+            keys_per_row: The most keys that one of the rows holds.
+            keys_in_last_row: Those of the last.
+        """
+        rows = tuple(itertools.chain.from_iterable(one.rows for one in filters))
+        return cls("DYNAMIC_V0", rows, keys_per_row, keys_in_last_row)
+
+    def as_dynamic(self, keys_per_row: int, count: int) -> BloomFilter:
+        """This filter of one row, which holds `count` keys, as a dynamic one that takes `keys_per_row`."""
+        return BloomFilter("DYNAMIC_V0", self.rows, keys_per_row, count)
 
     def might_contain(self, key: bytes | str) -> bool:
         """False when `key` is surely not in the filter."""
@@ -178,23 +229,17 @@ class BloomFilter:
         """
         result = np.zeros(len(chain), dtype=np.bool_)
         for row in self.rows:
-            alive = np.flatnonzero(~result)
-            for column in range(self.hash_count if hashes is None else hashes):
-                position = chain[alive, column].astype(np.int64) % self.bit_count
-                alive = alive[(row[position >> 3] >> (position & 7).astype(np.uint8) & 1).astype(np.bool_)]
-                if not alive.size:
-                    break
-            result[alive] = True
+            left = np.flatnonzero(~result)
+            result[left] = row.might_contain_hashes(chain[left], chain.shape[1] if hashes is None else hashes)
         return result
 
     def encode(self) -> bytes:
         """The bytes that Java writes for this filter."""
-        head = _ROW_HEAD.pack(_VERSION, self.hash_count, _MURMUR, self.bit_count)
-        rows: list[bytes] = [head + row.tobytes() for row in self.rows]
+        rows = [row.encode() for row in self.rows]
         if self.type_code == "SIMPLE":
             return rows[0]
         counts = _DYNAMIC_HEAD.pack(self.keys_per_row, self.keys_in_last_row, len(rows))
-        return b"".join([head, counts, *rows])
+        return b"".join([rows[0][: _ROW_HEAD.size], counts, *rows])
 
     @classmethod
     def decode(cls, data: bytes | memoryview, type_code: str | None = None, path: str = "") -> BloomFilter:
@@ -211,21 +256,19 @@ class BloomFilter:
             UnsupportedFeature: Another type code, or the Jenkins hash.
         """
         data = memoryview(data)
-        bits, hashes = _decode_head(data, 0, path)
+        bits, _ = _decode_head(data, 0, path)
         row_size = _ROW_HEAD.size + (bits + 7) // 8
         if type_code not in (None, "SIMPLE", "DYNAMIC_V0"):
             raise UnsupportedFeature(f"bloom filter type {type_code!r}", "SIMPLE and DYNAMIC_V0 are read.")
         if len(data) == row_size and not _begins_dynamic(data):
-            return cls("SIMPLE", bits, hashes, _decode_rows(data, 0, 1, bits, hashes, path))
+            return cls("SIMPLE", _decode_rows(data, 0, 1, path))
         start = _ROW_HEAD.size + _DYNAMIC_HEAD.size
         if len(data) < start:
             raise CorruptFileError(path, len(data), f"a dynamic bloom filter of {start} bytes or more", f"{len(data)}")
         per_row, in_last, row_count = _DYNAMIC_HEAD.unpack_from(data, _ROW_HEAD.size)
         if per_row < 0 or in_last < 0 or row_count < 1:
             raise CorruptFileError(path, _ROW_HEAD.size, "counts of a bloom filter", (per_row, in_last, row_count))
-        _check_length(data, start + row_count * row_size, path)
-        rows = _decode_rows(data, start, row_count, bits, hashes, path)
-        return cls("DYNAMIC_V0", bits, hashes, rows, per_row, in_last)
+        return cls("DYNAMIC_V0", _decode_rows(data, start, row_count, path), per_row, in_last)
 
     def to_base64(self) -> str:
         """The text that footers, meta blocks and the metadata table hold."""
@@ -284,7 +327,7 @@ def size_of_filter(keys: int, p: float, count: int = 0) -> tuple[int, int]:
     return bits, hashes if count <= keys else math.ceil(_SHARE_OF_HASHES * ln2 * bits / count)
 
 
-def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: int, hashes: int) -> npt.NDArray[np.uint8]:
+def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: int, hashes: int) -> tuple[BloomRow, ...]:
     width = (bits + 7) // 8
     flags = np.zeros(row_count * width * 8, dtype=np.bool_)
     size = np.uint32(bits)
@@ -301,7 +344,8 @@ def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: in
             if begin is not None:
                 position += begin
             flags[position] = True
-    return np.packbits(flags, bitorder="little").reshape(row_count, width)
+    packed = np.packbits(flags, bitorder="little").reshape(row_count, width)
+    return tuple(BloomRow(bits, hashes, content) for content in packed)
 
 
 def _decode_head(data: memoryview, at: int, path: str) -> tuple[int, int]:
@@ -324,16 +368,16 @@ def _begins_dynamic(data: memoryview) -> bool:
     return data[first : first + _ROW_HEAD.size] == data[: _ROW_HEAD.size]
 
 
-def _decode_rows(data: memoryview, start: int, row_count: int, bits: int, hashes: int, path: str) -> npt.NDArray[np.uint8]:
-    size = _ROW_HEAD.size + (bits + 7) // 8
-    for row in range(row_count):
-        found = _decode_head(data, start + row * size, path)
-        if found != (bits, hashes):
-            raise CorruptFileError(path, start + row * size, f"a row of {bits} bits and {hashes} hashes", found)
-    rows = np.frombuffer(data[start : start + row_count * size], dtype=np.uint8).reshape(row_count, size)
-    return np.ascontiguousarray(rows[:, _ROW_HEAD.size :])
-
-
-def _check_length(data: memoryview, expected: int, path: str) -> None:
-    if len(data) != expected:
-        raise CorruptFileError(path, min(len(data), expected), f"a bloom filter of {expected} bytes", f"{len(data)} bytes")
+def _decode_rows(data: memoryview, start: int, row_count: int, path: str) -> tuple[BloomRow, ...]:
+    """Rows that take the bytes from `start` to the end."""
+    rows: list[BloomRow] = []
+    at = start
+    while len(rows) < row_count:
+        bits, hashes = _decode_head(data, at, path)
+        begin, at = at + _ROW_HEAD.size, at + _ROW_HEAD.size + (bits + 7) // 8
+        if len(data) < at:
+            raise CorruptFileError(path, len(data), f"{bits} bits of a bloom filter", f"{len(data) - begin} bytes")
+        rows.append(BloomRow(bits, hashes, np.frombuffer(data[begin:at], dtype=np.uint8)))
+    if len(data) != at:
+        raise CorruptFileError(path, at, "the end of a bloom filter", f"{len(data) - at} more bytes")
+    return tuple(rows)

@@ -1,7 +1,7 @@
 """Base files whose row groups become those of a new base file, without being decoded.
 
 What Hudi and the indexes want to know of the new file is put together from what there is: bounds from the footers, where these
-tell them, and filter and key range from the keys, the only column that is read in any case.
+tell them. Where files of others tell no range of keys or no filter that can be trusted, their keys are read.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class CopiedFiles:
             bounds_of: Columns to keep bounds of.
         """
         footers = [footer_of(source.metadata, source.path) for source in self._sources]
-        known = KnownKeys([FileKeys.of(footer, partial(self._keys_of, at)) for at, footer in enumerate(footers)])
+        files = [FileKeys.of(footer, partial(self._keys_of, at)) for at, footer in enumerate(footers)]
+        known = KnownKeys(files, side_by_side=True)
         entries, low, high = footer_entries(lambda: self.keys, avro_schema, bloom, known, known.told)
         calendar = self._sources[0].entry(CALENDAR_KEY)
         entries.pop(CALENDAR_KEY)

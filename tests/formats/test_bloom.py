@@ -117,12 +117,12 @@ def test_every_key_is_found_and_bytes_survive(keys: list[bytes], strangers: list
         assert read.type_code == made.type_code
         asked = keys + strangers
         assert read.might_contain_many(asked).tolist() == made.might_contain_many(asked).tolist()
-        bits = [all(_bit(read, p) for p in java_positions(k, read.bit_count, read.hash_count)) for k in asked]
+        bits = [all(_bit(read, p) for p in java_positions(k, read.rows[0].bit_count, read.hash_count)) for k in asked]
         assert read.might_contain_many(asked).tolist() == bits
 
 
 def _bit(filter_: BloomFilter, position: int) -> bool:
-    return bool(filter_.rows[0, position >> 3] >> (position & 7) & 1)
+    return bool(filter_.rows[0].content[position >> 3] >> (position & 7) & 1)
 
 
 @given(
@@ -159,10 +159,10 @@ def test_a_filter_that_is_too_small_lets_fewer_pass_with_fewer_hashes() -> None:
     keys = [b"in-%d" % i for i in range(20_000)]
     strangers = [b"out-%d" % i for i in range(100_000)]
     made = BloomFilter.create_sized(keys, "DYNAMIC_V0", 1e-9, 8_000)
-    assert (made.bit_count, made.hash_count, len(made.rows)) == (size_of_filter(8_000, 1e-9)[0], 9, 1)
+    assert (made.rows[0].bit_count, made.hash_count, len(made.rows)) == (size_of_filter(8_000, 1e-9)[0], 9, 1)
     assert made.might_contain_many(keys).all()
     read = BloomFilter.decode(made.encode())
-    assert all(all(_bit(read, p) for p in java_positions(k, read.bit_count, read.hash_count)) for k in keys[:50])
+    assert all(all(_bit(read, p) for p in java_positions(k, read.rows[0].bit_count, read.hash_count)) for k in keys[:50])
     passed = made.might_contain_many(strangers).mean()
     thirty = BloomFilter.create_dynamic(keys, keys_per_row=8_000, max_keys=8_000)
     assert thirty.hash_count == 30
@@ -229,10 +229,25 @@ def test_hostile_heads_are_refused(head: str) -> None:
     assert caught.value.path == "f.parquet"
 
 
-def test_rows_that_differ_are_refused() -> None:
+@given(groups=st.lists(KEYS, min_size=1, max_size=4), strangers=KEYS)
+def test_filters_side_by_side_let_pass_what_any_of_them_does(groups: list[list[bytes]], strangers: list[bytes]) -> None:
+    """Rows of different sizes, each of which Java reads with its own head."""
+    filters = [BloomFilter.create_sized(keys, "DYNAMIC_V0", 1e-3, max(len(keys), 1)) for keys in groups]
+    made = BloomFilter.side_by_side(filters, max(map(len, groups)), len(groups[-1]))
+    asked = [*strangers, *(key for keys in groups for key in keys)]
+    expected = np.logical_or.reduce([one.might_contain_many(asked) for one in filters])
+    read = BloomFilter.decode(made.encode())
+    assert read.might_contain_many(asked).tolist() == expected.tolist()
+    assert read.might_contain_many(asked[len(strangers) :]).all()
+    assert read.encode() == made.encode()
+    rows = b"".join(one.rows[0].encode() for one in filters)
+    assert made.encode() == rows[:13] + struct.pack(">iii", made.keys_per_row, made.keys_in_last_row, len(groups)) + rows
+
+
+def test_a_row_that_states_another_size_is_refused() -> None:
     data = bytearray(BloomFilter.create_dynamic(["a", "b"], keys_per_row=1).encode())
-    data[25 + 7] ^= 1
-    with pytest.raises(CorruptFileError, match="a row of"):
+    data[25 + 11] ^= 64
+    with pytest.raises(CorruptFileError):
         BloomFilter.decode(bytes(data))
 
 
@@ -254,7 +269,7 @@ def test_the_bytes_tell_the_type_not_the_label(dynamic: bool) -> None:
 def test_a_sized_filter_has_the_same_bits_in_either_form(keys: list[bytes]) -> None:
     simple, dynamic = (BloomFilter.create_sized(keys, kind, 1e-9, 30) for kind in ("SIMPLE", "DYNAMIC_V0"))
     assert dynamic.encode() == BloomFilter.create_dynamic(keys, keys_per_row=30, max_keys=30).encode()
-    assert dynamic.rows.tolist() == simple.rows.tolist()
+    assert dynamic.rows[0].content.tolist() == simple.rows[0].content.tolist()
 
 
 def test_another_type_is_named() -> None:

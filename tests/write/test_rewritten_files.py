@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import hudimeta
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.bloom import BloomFilter
+from hudimeta.formats.bloom import BloomFilter, TypeCode
 from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY, MAX_KEY_KEY, MIN_KEY_KEY
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys, checksum_of
@@ -311,6 +312,42 @@ def test_a_filter_of_several_files_is_that_of_all_keys(keys: list[str], first: i
         files = [FileKeys(one), FileKeys(two, lambda: parts[1]), FileKeys(other, lambda: parts[2])]
         assert KnownKeys(files, parts[0][:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
         assert KnownKeys([*files[:2], FileKeys(other)], parts[0][:0]).filter_text(kind, size, 1e-9, len(keys)) is None
+
+
+@given(
+    st.lists(st.lists(st.text(max_size=12), max_size=20), min_size=1, max_size=4), st.lists(st.text(max_size=12), max_size=20)
+)
+@settings(max_examples=at_most(60), deadline=None)
+def test_filters_of_files_that_are_put_together_are_rows_of_one(groups: list[list[str]], strangers: list[str]) -> None:
+    filters = [BloomFilter.create_sized(pa.array(keys, pa.string()), "DYNAMIC_V0", 0.1, max(len(keys), 1)) for keys in groups]
+    files = [FileKeys(one.to_base64(), count=len(keys)) for one, keys in zip(filters, groups, strict=True)]
+    count = sum(map(len, groups))
+    text = KnownKeys(files, side_by_side=True).filter_text("DYNAMIC_V0", 100, 0.1, count)
+    assert text is not None
+    asked = pa.array([*strangers, *(key for keys in groups for key in keys)], pa.string())
+    found = BloomFilter.from_base64(text).might_contain_many(asked)
+    assert found[len(strangers) :].all()
+    assert found.tolist() == [any(one.might_contain_many(asked)[at] for one in filters) for at in range(len(asked))]
+
+
+def test_filters_are_not_put_side_by_side_where_that_grows_or_one_is_unknown() -> None:
+    keys = [pa.chunked_array([pa.array([f"{at} {n}" for n in range(50)])]) for at in range(17)]
+    whole = pa.chunked_array([chunk for one in keys for chunk in one.chunks])
+    texts = [BloomFilter.create_dynamic(one).to_base64() for one in keys]
+    files = [FileKeys(text, partial(keys.__getitem__, at), 50) for at, text in enumerate(texts)]
+
+    def rows_of(some: list[FileKeys], kind: TypeCode = "DYNAMIC_V0", capacity: int = 850) -> int | None:
+        text = KnownKeys(some, side_by_side=True).filter_text(kind, capacity, 1e-9, 50 * len(some))
+        return None if text is None else len(BloomFilter.from_base64(text).rows)
+
+    assert rows_of(files[:16]) == 16
+    assert rows_of(files) is None, "more rows than a key is looked for in"
+    assert rows_of(files[:16], capacity=190) is None, "more than four times the size of a new one"
+    assert rows_of(files[:16], capacity=250) == 16
+    assert rows_of(files[:2], "SIMPLE") is None
+    assert rows_of([*files[:2], FileKeys(None, lambda: keys[2], 50)]) is None
+    assert rows_of([FileKeys(BloomFilter.create_dynamic(whole, keys_per_row=50).to_base64(), None, 850)]) is None
+    assert KnownKeys(files[:2]).filter_text("DYNAMIC_V0", 850, 1e-9, 100) is None, "of rows that are written again"
 
 
 @pytest.mark.parametrize("sealed", [True, False])

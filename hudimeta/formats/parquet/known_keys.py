@@ -1,16 +1,16 @@
 """The bloom filter of a file, made of the filters of the files that its rows come from: hashing every key again is dear.
 
-A filter tells nothing of the keys that it was made of, so it is taken over only with the checksum that was written beside it,
-and only where it is, bit for bit, the filter that hashing all keys would give.
+A filter tells nothing of the keys that it was made of, so it is taken over only with the checksum that was written beside it.
+Filters of one size become one row, where that is, bit for bit, the row that hashing all keys would give. Filters of files that
+are put together become the rows of a dynamic one. It lets as many foreign keys pass as they did, and asks each row for a key.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.bloom import BloomFilter, TypeCode, size_of_filter
@@ -18,6 +18,13 @@ from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, ParquetFooter
 from hudimeta.formats.parquet.seal import FOOTER_KEY
 
 __all__ = ["FileKeys", "KnownKeys", "checksum_of"]
+
+_MOST_ROWS = 16
+"""Of a filter that is put together. A key is looked for in one row after the other, and by Apache Hudi hashed for each."""
+_BITS_OF_A_CHARACTER = 6
+"""In base64."""
+_MOST_TIMES = 4
+"""So many times the size of one that is made anew it may have, since whoever opens the file reads it with the footer."""
 
 
 def checksum_of(text: str) -> str:
@@ -64,10 +71,12 @@ class KnownKeys:
     Attributes:
         files: The files whose rows they are, all of them.
         added: Keys of other rows.
+        side_by_side: Whether their filters may become the rows of one.
     """
 
     files: Sequence[FileKeys]
     added: pa.ChunkedArray = field(default_factory=lambda: pa.chunked_array([], pa.string()))
+    side_by_side: bool = False
 
     @property
     def told(self) -> tuple[int, str, str] | None:
@@ -90,6 +99,9 @@ class KnownKeys:
         Returns:
             None where no filter has that size, or one has another size and its keys are not known.
         """
+        beside = self._side_by_side(capacity, p) if self.side_by_side and kind == "DYNAMIC_V0" else None
+        if beside is not None:
+            return beside.to_base64()
         filters = [one.filter_of(*size_of_filter(capacity, p, count)) for one in self.files]
         known = [one for one in filters if one is not None]
         unread = [one for one, found in zip(self.files, filters, strict=True) if found is None]
@@ -100,5 +112,17 @@ class KnownKeys:
         more = pa.chunked_array([chunk for keys in unknown for chunk in keys.chunks], pa.string())
         if not len(more) and len(self.files) == 1 and known[0].type_code == kind:
             return self.files[0].text
-        whole = replace(known[0], rows=np.bitwise_or.reduce([one.rows for one in known])).with_keys(more)
+        whole = BloomFilter.united(known, more)
         return (whole if kind == "SIMPLE" else whole.as_dynamic(capacity, count)).to_base64()
+
+    def _side_by_side(self, capacity: int, p: float) -> BloomFilter | None:
+        """The filters of all files as rows of one; None where that is too large, or where one of them is not to be trusted."""
+        texts = [one.text for one in self.files if one.text is not None]
+        most = _MOST_TIMES * size_of_filter(capacity, p)[0] / _BITS_OF_A_CHARACTER
+        if len(texts) < len(self.files) or len(self.added) or len(texts) > _MOST_ROWS or sum(map(len, texts)) > most:
+            return None
+        found = [BloomFilter.from_base64(text) for text in texts]
+        if sum(len(one.rows) for one in found) > _MOST_ROWS:
+            return None
+        counts = [one.count for one in self.files]
+        return BloomFilter.side_by_side(found, max(counts), counts[-1])
