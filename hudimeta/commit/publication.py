@@ -22,6 +22,9 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 __all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "check_still_ours", "commit_record", "requested_content"]
 
 
+_UNDOING = (Action.ROLLBACK, Action.RESTORE)
+
+
 @dataclass(frozen=True)
 class OpenWrite:
     """A write that has begun: plain data, so that it can travel to Spark's tasks and back.
@@ -33,6 +36,8 @@ class OpenWrite:
         seen: Requested times of the writes that were completed when it began.
         rolled_back: Dead writes that were rolled back first.
         by_many: True when it passes through many processes.
+        before: Requested times of the rollbacks and restores that were completed when the run of a plan began. They may name
+            its instant: Apache Hudi takes back what a run left, or did, and leaves the plan to be run again.
     """
 
     instant: str
@@ -41,6 +46,20 @@ class OpenWrite:
     seen: frozenset[str]
     rolled_back: tuple[str, ...] = ()
     by_many: bool = False
+    before: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_plan(cls, timeline: Timeline, instant: str, action: Action, operation: Operation) -> OpenWrite:
+        """The run of a plan.
+
+        Args:
+            timeline: As it was when the run began.
+            instant: Of the plan.
+            action: Its pending word.
+            operation: What is done.
+        """
+        before = frozenset(i.time for i in timeline.completed if i.action in _UNDOING)
+        return cls(instant, action, operation, frozenset(timeline.completion_times), before=before)
 
     @property
     def replaces(self) -> bool:
@@ -142,8 +161,8 @@ def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
     if any(target is not None and target[0] == write.instant for target in targets):
         others.append("rollback of another write there")
     # Or there was one that is undone: what names its instant later would mean ours, and readers of its record leave ours out.
-    undone = [i for i in timeline.completed if i.action in (Action.ROLLBACK, Action.RESTORE) and i.time > write.instant]
-    others += [f"{i.action.value} of another write there" for i in undone if _names(timeline, i, write)]
+    later = [i for i in timeline.completed if i.action in _UNDOING and i.time > write.instant and i.time not in write.before]
+    others += [f"{i.action.value} of another write there" for i in later if _names(timeline, i, write)]
     if others:
         raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
 

@@ -249,7 +249,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     for one in planned.slices:
         replaced.setdefault(one.partition_path, []).append(one.file_id)
     files = [file for group in written for file in group.files]
-    write = OpenWrite(instant, Action.CLUSTERING, Operation.CLUSTER, frozenset(timeline.completion_times))
+    write = OpenWrite.of_plan(timeline, instant, Action.CLUSTERING, Operation.CLUSTER)
     stated = published_schema(schema, session.properties.name, history, instant)
     publication = Publication(
         files, schema, stated.avro, replaced, stated.extra, known=snapshot.metadata, history=stated.history

@@ -157,7 +157,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     schema, history = columns_at(session, snapshot, instant)
     with timings.phase("merge"):
         files = _merge_all(session, snapshot, instant, planned, schema, history)
-    write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
+    write = OpenWrite.of_plan(timeline, instant, Action.COMPACTION, Operation.COMPACT)
     stated = published_schema(schema, session.properties.name, history, instant)
     publication = Publication(files, schema, stated.avro, extra=stated.extra, known=snapshot.metadata, history=stated.history)
     with timings.phase("publish"):

@@ -209,7 +209,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         size = sum(sum(one.log_sizes) for _, one, _ in works)
         merged = [one for one in nearby_if_small(session.engine, size).map(merge, works) if one is not None]
     files = [file for one in merged for file in one.files]
-    write = OpenWrite(instant, Action.LOG_COMPACTION, Operation.LOG_COMPACT, frozenset(timeline.completion_times))
+    write = OpenWrite.of_plan(timeline, instant, Action.LOG_COMPACTION, Operation.LOG_COMPACT)
     stated = published_schema(schema, session.properties.name, history, instant)
     publication = Publication(files, schema, stated.avro, extra=stated.extra, known=snapshot.metadata, history=stated.history)
     settling = _SlicesGoOn(publication, write.seen, {one.group: one.newest for one in merged})

@@ -1,0 +1,88 @@
+"""Plans whose run another engine took back: Apache Hudi leaves the plan on the timeline, and whoever comes next runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.commit.session import WriteSession
+from hudimeta.engine import LocalEngine
+from hudimeta.errors import CommitConflict
+from hudimeta.services import clustering, compaction, log_compaction
+from hudimeta.testing.builders import ModelledTable
+from hudimeta.timeline.restore_record import RestoreRecord, encode_restore_metadata, encode_restore_plan
+from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action
+from tests.services.test_log_compaction import AT_ONCE, sound, written
+
+SERVICES: dict[str, tuple[Any, Action]] = {
+    "compaction": (compaction, Action.COMPACTION),
+    "log compaction": (log_compaction, Action.LOG_COMPACTION),
+    "clustering": (clustering, Action.CLUSTERING),
+}
+
+
+class Meanwhile(LocalEngine):
+    """An engine that lets something else happen before the first tasks."""
+
+    def __init__(self, what: Callable[[], object]) -> None:
+        super().__init__(1)
+        self._left = [what]
+
+    def map(self, task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """See `Engine.map`."""
+        while self._left:
+            self._left.pop()()
+        return super().map(task, items)
+
+
+def take_back(table: ModelledTable, target: str, action: Action, how: Action) -> None:
+    """A completed rollback or restore that names an instant whose plan stays."""
+    later = table.session().times.next(Table(table.path).timeline.last_time)
+    plan = RestoreRecord("", ((target, action),))
+    begun, done = (
+        (encode_restore_plan(plan), encode_restore_metadata(table.path, later, 1, plan, {}))
+        if how is Action.RESTORE
+        else (
+            encode_rollback_plan(table.path, target, action, {}),
+            encode_rollback_metadata(table.path, later, target, action, {}),
+        )
+    )
+    writer = TimelineWriter(table.storage)
+    writer.create_requested(later, how, begun)
+    writer.create_inflight(later, how)
+    writer.complete(later, how, f"{int(later) + 1}", done)
+
+
+@pytest.mark.parametrize("how", [Action.ROLLBACK, Action.RESTORE])
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_plan_is_run_after_its_run_was_taken_back(tmp_path: Path, name: str, how: Action) -> None:
+    table = written(tmp_path / "t", **AT_ONCE)
+    service, action = SERVICES[name]
+    planned = service.schedule(table.session())
+    TimelineWriter(table.storage).create_inflight(planned, action)
+    take_back(table, planned, action, how)
+    service.execute(table.session(), planned)
+    assert Table(table.path).timeline.is_committed(planned)
+    sound(table)
+
+
+@pytest.mark.parametrize("how", [Action.ROLLBACK, Action.RESTORE])
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_run_that_is_taken_back_meanwhile_publishes_nothing(tmp_path: Path, name: str, how: Action) -> None:
+    """Its files may be gone by then."""
+    table = written(tmp_path / "t", **AT_ONCE)
+    service, action = SERVICES[name]
+    planned = service.schedule(table.session())
+    engine = Meanwhile(lambda: take_back(table, planned, action, how))
+    with pytest.raises(CommitConflict, match=f"of a {how.value} of another write"):
+        service.execute(WriteSession(table.storage, table.options, engine=engine), planned)
+    assert not Table(table.path).timeline.is_committed(planned)
+    table.check()
+    service.execute(table.session(), planned)
+    sound(table)
