@@ -290,7 +290,8 @@ LOG_BLOCK_FORMAT = OPTIONS.choice(
     "hoodie.logfile.data.block.format",
     "parquet",
     ["parquet", "avro", "hfile"],
-    "Form of the rows in log files of merge-on-read tables; Apache Hudi cannot read hfile in Spark.",
+    "Form of the rows in log files of merge-on-read tables; Apache Hudi cannot read hfile in Spark. Not set, it is avro where "
+    "columns were altered: Apache Hudi 1.2.0 finds no keys of a global index in slices with Parquet blocks then.",
 )
 LOG_BLOCK_BYTES = OPTIONS.number(
     "hoodie.logfile.data.block.max.size", 256 << 20, "Rows of one log block, in bytes of Arrow: more go to another block."

@@ -83,6 +83,11 @@ class TableFiles:
         """Of the table as it is: lists the timeline."""
         return cls(session, session.snapshot_now())
 
+    @property
+    def _asks_for_schema_on_read(self) -> bool:
+        options = self._session.options
+        return options.is_set(keys.SCHEMA_ON_READ) and options.get(keys.SCHEMA_ON_READ)
+
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
         """The schema after rows of another schema were written; the report will say what is another.
 
@@ -94,8 +99,7 @@ class TableFiles:
         lenient = bool(options.get(keys.NULL_FOR_MISSING))
         change = check_compatible(self.snapshot.file_schema, files_hold(incoming, properties), allow_missing=lenient)
         check_key_texts(change, (*properties.record_keys, *properties.partition_fields))
-        asked = options.is_set(keys.SCHEMA_ON_READ) and options.get(keys.SCHEMA_ON_READ)
-        if options.get(keys.SCHEMA_WIDEN) != "any" and not asked:
+        if options.get(keys.SCHEMA_WIDEN) != "any" and not self._asks_for_schema_on_read:
             refuse_texts(change)
         defaults = column_defaults(properties)
         notes += [line for line in change_notes(change, defaults) if line not in notes]
@@ -159,15 +163,21 @@ class TableFiles:
         return codable_columns(schema, session.rules, [column for _, column, _ in facts.values])
 
     def log_writer(self, instant: str, schema: pa.Schema) -> LogFileWriter | None:
-        """The writer of log files for a write at `instant`; None for a copy-on-write table."""
+        """The writer of log files for a write at `instant`; None for a copy-on-write table.
+
+        Where columns have a history, Apache Hudi 1.2.0 finds no keys of a global index in slices with a Parquet block. There
+        rows stand in Avro blocks unless an option says otherwise, without the Parquet block that tells their keys.
+        """
         session = self._session
         if session.properties.type is not TableType.MERGE_ON_READ:
             return None
-        options = session.options
-        form = LogForm(
-            options.get(keys.LOG_BLOCK_FORMAT) or "parquet", options.get(keys.LOG_BLOCK_BYTES), options.get(keys.LOG_FILE_BYTES)
-        )
-        return LogFileWriter(session.storage, instant, self.file_format(schema), form, self._log_keys_rate())
+        options, rate = session.options, self._log_keys_rate()
+        kind = options.get(keys.LOG_BLOCK_FORMAT) or "parquet"
+        if self.snapshot.history is not None or self._asks_for_schema_on_read:
+            kind = kind if options.is_set(keys.LOG_BLOCK_FORMAT) else "avro"
+            rate = rate if kind == "parquet" else None
+        form = LogForm(kind, options.get(keys.LOG_BLOCK_BYTES), options.get(keys.LOG_FILE_BYTES))
+        return LogFileWriter(session.storage, instant, self.file_format(schema), form, rate)
 
     def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:
         """A reader of the ordering values that keys have in a file slice."""
