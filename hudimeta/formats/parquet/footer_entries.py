@@ -30,7 +30,8 @@ class BloomSettings:
     """The bloom filter of a base file.
 
     Attributes:
-        kind: `hoodie.bloom.index.filter.type`. Either is one row of bits, sized to the keys that are there.
+        kind: `hoodie.bloom.index.filter.type`. Either is one row of bits, sized to the keys that are there; the dynamic one of
+            files that are put together may have their rows.
         false_positives: `hoodie.index.bloom.fpp`.
         max_entries: `hoodie.bloom.index.filter.dynamic.max.entries`: keys that a filter is sized for at most; beyond it more
             foreign keys pass.
