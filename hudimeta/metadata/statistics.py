@@ -225,7 +225,8 @@ def _with_partitions(files: Sequence[tuple[str, pa.Table]]) -> pa.Table:
     return pa.concat_tables([none, *parts])
 
 
-_COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
+_COUNTS = ("value_count", "null_count")
+_BYTES = ("total_size", "total_uncompressed_size")
 
 
 def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tuple[pa.Table, pa.Array]:
@@ -236,10 +237,10 @@ def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tu
     """
     # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
     with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
-    rows = typed.select(["column_name", "partition_path", *_COUNTS, "min", "max"])
+    rows = typed.select(["column_name", "partition_path", *_COUNTS, *_BYTES, "min", "max"])
     for side in ("min", "max"):
         rows = rows.append_column(f"no_{side}", pc.and_(with_values, pc.is_null(typed[side])))
-    sums = [(c, "sum") for c in _COUNTS]
+    sums = [(c, "sum") for c in (*_COUNTS, *_BYTES)]
     groups = rows.group_by(["column_name", "partition_path"], use_threads=False).aggregate(
         [*sums, ("min", "min"), ("max", "max"), ("no_min", "any"), ("no_max", "any")]
     )
@@ -264,6 +265,7 @@ def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tu
         "max_kind": pa.array(bounds["max"].kinds, pa.int8()),
         "max_value": bounds["max"].bodies,
         **{c: groups[f"{c}_sum"] for c in _COUNTS},
+        **{c: pc.fill_null(groups[f"{c}_sum"], 0) for c in _BYTES},  # Apache Hudi adds them to those of the next record
         "is_deleted": pa.repeat(False, count),
         "is_tight_bound": pa.repeat(tight, count),
         "value_type": pa.array([int(ordinal) if version == "V2" else None] * count, pa.int32()),

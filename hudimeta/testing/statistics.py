@@ -150,6 +150,8 @@ def _breaches(values: pa.ChunkedArray, stated: dict[str, Any], *, exact: bool) -
         wrong.append(f"a value above the maximum {high!r}")
     if high is not None and nans and high == high:
         wrong.append(f"NaN above the maximum {high!r}")
+    if None in (stated["total_size"], stated["total_uncompressed_size"]):
+        wrong.append("no sizes, which Apache Hudi adds up")
     nulls, rows = stated["null_count"], stated["value_count"]
     if exact and (nulls, rows) != (values.null_count, len(values)):
         wrong.append(f"{nulls} nulls of {rows} values stated, {values.null_count} of {len(values)} found")
