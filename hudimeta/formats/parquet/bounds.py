@@ -228,5 +228,5 @@ def union_of(scalars: Sequence[pa.Scalar]) -> pa.Array:
 
 
 def typed_scalar(scalar: pa.UnionScalar) -> pa.Scalar:
-    """The scalar inside an element of `union_of`, null ones with the type of their column (`.value` of Arrow forgets it)."""
+    """The scalar inside an element of `union_of`; a null may have the type of another one, since Arrow forgets which it was."""
     return scalar.value if scalar.is_valid else pa.scalar(None, scalar.type.field(scalar.type_code).type)

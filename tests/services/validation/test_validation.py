@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -325,3 +327,20 @@ def test_a_read_that_validates_fails_instead_of_returning_too_little(tmp_path: P
 
 def test_the_option_is_documented() -> None:
     assert OPTIONS.read({"hudimeta.metadata.validate": "true"}).given
+
+
+def test_files_without_a_value_of_a_column_hold(tmp_path: Path) -> None:
+    """Apache Hudi indexes no meta columns where keys are computed: bounds begin with a number, and nulls look like one then."""
+    kinds = [pa.int32(), pa.binary(), pa.string(), pa.date32(), pa.float64(), pa.bool_(), pa.decimal128(9, 3)]
+    values = [1, b"x", "x", datetime.date(2026, 1, 1), 1.5, True, Decimal("1.500")]
+    schema = pa.schema([*((f"c{at}", kind) for at, kind in enumerate(kinds)), ("id", pa.string())])
+    options = {"hoodie.parquet.small.file.limit": "0", "hoodie.populate.meta.fields": "false"}
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", indexes=["column_stats"], options=options)
+    table.insert(pa.Table.from_pylist([{"id": "k1", **{f"c{at}": value for at, value in enumerate(values)}}], schema))
+    table.insert(pa.Table.from_pylist([{"id": "k2", "c0": 2}], schema))
+    definitions = tmp_path / "t/.hoodie/.index_defs/index.json"
+    stated = json.loads(definitions.read_text())
+    stated["indexDefinitions"]["column_stats"]["sourceFields"] = schema.names
+    definitions.write_text(json.dumps(stated))
+    report = hudimeta.Table(tmp_path / "t").metadata.validate()
+    assert report.holds, str(report)
