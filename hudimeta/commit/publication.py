@@ -36,8 +36,8 @@ class OpenWrite:
         seen: Requested times of the writes that were completed when it began.
         rolled_back: Dead writes that were rolled back first.
         by_many: True when it passes through many processes.
-        before: Requested times of the rollbacks and restores that were completed when the run of a plan began. They may name
-            its instant: Apache Hudi takes back what a run left, or did, and leaves the plan to be run again.
+        undoings_seen: Requested times of the rollbacks and restores that were completed when the run of a plan began. They may
+            name its instant: Apache Hudi takes back what a run left, or did, and leaves the plan to be run again.
     """
 
     instant: str
@@ -46,7 +46,7 @@ class OpenWrite:
     seen: frozenset[str]
     rolled_back: tuple[str, ...] = ()
     by_many: bool = False
-    before: frozenset[str] = frozenset()
+    undoings_seen: frozenset[str] = frozenset()
 
     @classmethod
     def of_plan(cls, timeline: Timeline, instant: str, action: Action, operation: Operation) -> OpenWrite:
@@ -58,8 +58,8 @@ class OpenWrite:
             action: Its pending word.
             operation: What is done.
         """
-        before = frozenset(i.time for i in timeline.completed if i.action in _UNDOING)
-        return cls(instant, action, operation, frozenset(timeline.completion_times), before=before)
+        undoings = frozenset(i.time for i in timeline.completed if i.action in _UNDOING)
+        return cls(instant, action, operation, frozenset(timeline.completion_times), undoings_seen=undoings)
 
     @property
     def replaces(self) -> bool:
@@ -161,7 +161,8 @@ def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
     if any(target is not None and target[0] == write.instant for target in targets):
         others.append("rollback of another write there")
     # Or there was one that is undone: what names its instant later would mean ours, and readers of its record leave ours out.
-    later = [i for i in timeline.completed if i.action in _UNDOING and i.time > write.instant and i.time not in write.before]
+    later = [i for i in timeline.completed if i.action in _UNDOING and i.time > write.instant]
+    later = [i for i in later if i.time not in write.undoings_seen]
     others += [f"{i.action.value} of another write there" for i in later if _names(timeline, i, write)]
     if others:
         raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")

@@ -180,16 +180,10 @@ class BloomFilter:
         return cls("SIMPLE", (BloomRow(bits, hashes, content),))
 
     @classmethod
-    def side_by_side(cls, filters: Sequence[BloomFilter], keys_per_row: int, keys_in_last_row: int) -> BloomFilter:
-        """A dynamic filter with the rows of others, whatever their sizes: it lets pass what any of them does.
-
-        Args:
-            filters: At least one.
-            keys_per_row: The most keys that one of the rows holds.
-            keys_in_last_row: Those of the last.
-        """
+    def side_by_side(cls, filters: Sequence[BloomFilter]) -> BloomFilter:
+        """A dynamic filter with the rows of others, at least one, whatever their sizes: it lets pass what any of them does."""
         rows = tuple(itertools.chain.from_iterable(one.rows for one in filters))
-        return cls("DYNAMIC_V0", rows, keys_per_row, keys_in_last_row)
+        return cls("DYNAMIC_V0", rows, max(one.keys_per_row for one in filters), filters[-1].keys_in_last_row)
 
     def as_dynamic(self, keys_per_row: int, count: int) -> BloomFilter:
         """This filter of one row, which holds `count` keys, as a dynamic one that takes `keys_per_row`."""

@@ -49,7 +49,7 @@ def file_statistics(
     found: list[dict[str, Any]] = []
     counts = list(zip(*(bounds[name].to_pylist() for name in ("column", "value_count", "null_count")), strict=True))
     kept = [at for at, (_, rows, _) in enumerate(counts) if rows or keep_empty]
-    sides = [_shortened(typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at])) for at in kept]
+    sides = [_shortened(typed_scalar(bounds["min"], at), typed_scalar(bounds["max"], at)) for at in kept]
     for at, own in zip(kept, _wrapped(sides, version), strict=True):
         name, rows, nulls = counts[at]
         compressed, uncompressed = chunk_bytes.get(name, (0, 0))

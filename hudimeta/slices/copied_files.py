@@ -126,7 +126,7 @@ class CopiedFiles:
         unknown = [name for name, row in rows.items() if not _is_told(row)]
         found = BoundsOfColumns(unknown)
         for name in rows.keys() - unknown:
-            sides = (typed_scalar(rows[name][side][0]) for side in ("min", "max"))
+            sides = (typed_scalar(rows[name][side], 0) for side in ("min", "max"))
             found.tell(name, *sides, *(rows[name][count][0].as_py() for count in ("null_count", "value_count")))
         found.add(self.columns(unknown))
         return found.table()
@@ -134,7 +134,7 @@ class CopiedFiles:
 
 def _is_told(row: pa.Table) -> bool:
     """Whether footers tell the exact bounds of a column: not where NaN was left out, or what was too long."""
-    low, nulls = typed_scalar(row["min"][0]), row["null_count"][0].as_py()
+    low, nulls = typed_scalar(row["min"], 0), row["null_count"][0].as_py()
     kind = low.type
     exact = not (pa.types.is_floating(kind) or pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
     return nulls is not None and exact and (low.is_valid or nulls == row["value_count"][0].as_py())

@@ -233,7 +233,8 @@ def test_hostile_heads_are_refused(head: str) -> None:
 def test_filters_side_by_side_let_pass_what_any_of_them_does(groups: list[list[bytes]], strangers: list[bytes]) -> None:
     """Rows of different sizes, each of which Java reads with its own head."""
     filters = [BloomFilter.create_sized(keys, "DYNAMIC_V0", 1e-3, max(len(keys), 1)) for keys in groups]
-    made = BloomFilter.side_by_side(filters, max(map(len, groups)), len(groups[-1]))
+    made = BloomFilter.side_by_side(filters)
+    assert (made.keys_per_row, made.keys_in_last_row) == (max(1, *map(len, groups)), len(groups[-1]))
     asked = [*strangers, *(key for keys in groups for key in keys)]
     expected = np.logical_or.reduce([one.might_contain_many(asked) for one in filters])
     read = BloomFilter.decode(made.encode())

@@ -59,12 +59,15 @@ def take_back(table: ModelledTable, target: str, action: Action, how: Action) ->
     writer.complete(later, how, f"{int(later) + 1}", done)
 
 
+def with_a_plan(path: Path, name: str) -> tuple[ModelledTable, str]:
+    table = written(path, **AT_ONCE)
+    return table, SERVICES[name][0].schedule(table.session())
+
+
 @pytest.mark.parametrize("how", [Action.ROLLBACK, Action.RESTORE])
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_plan_is_run_after_its_run_was_taken_back(tmp_path: Path, name: str, how: Action) -> None:
-    table = written(tmp_path / "t", **AT_ONCE)
-    service, action = SERVICES[name]
-    planned = service.schedule(table.session())
+    (table, planned), (service, action) = with_a_plan(tmp_path / "t", name), SERVICES[name]
     TimelineWriter(table.storage).create_inflight(planned, action)
     take_back(table, planned, action, how)
     service.execute(table.session(), planned)
@@ -76,9 +79,7 @@ def test_a_plan_is_run_after_its_run_was_taken_back(tmp_path: Path, name: str, h
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_run_that_is_taken_back_meanwhile_publishes_nothing(tmp_path: Path, name: str, how: Action) -> None:
     """Its files may be gone by then."""
-    table = written(tmp_path / "t", **AT_ONCE)
-    service, action = SERVICES[name]
-    planned = service.schedule(table.session())
+    (table, planned), (service, action) = with_a_plan(tmp_path / "t", name), SERVICES[name]
     engine = Meanwhile(lambda: take_back(table, planned, action, how))
     with pytest.raises(CommitConflict, match=f"of a {how.value} of another write"):
         service.execute(WriteSession(table.storage, table.options, engine=engine), planned)

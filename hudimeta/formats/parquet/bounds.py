@@ -227,6 +227,17 @@ def union_of(scalars: Sequence[pa.Scalar]) -> pa.Array:
     return pa.UnionArray.from_dense(pa.array(codes, pa.int8()), pa.array(offsets, pa.int32()), arrays, names)
 
 
-def typed_scalar(scalar: pa.UnionScalar) -> pa.Scalar:
-    """The scalar inside an element of `union_of`; a null may have the type of another one, since Arrow forgets which it was."""
-    return scalar.value if scalar.is_valid else pa.scalar(None, scalar.type.field(scalar.type_code).type)
+def typed_scalar(column: pa.Array | pa.ChunkedArray, at: int) -> pa.Scalar:
+    """An element of what `union_of` made, with the type of its scalar also where it is null: Arrow's own scalar forgets it.
+
+    Args:
+        column: A union, or chunks of it.
+        at: Place of the element.
+    """
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        if at < len(chunk):
+            scalar = chunk[at]
+            codes = pa.Array.from_buffers(pa.int8(), len(chunk), [None, chunk.buffers()[1]], offset=chunk.offset)
+            return scalar.value if scalar.is_valid else pa.scalar(None, chunk.type.field(codes[at].as_py()).type)
+        at -= len(chunk)
+    raise IndexError(f"no element {at} beyond the end")

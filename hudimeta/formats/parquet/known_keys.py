@@ -122,7 +122,4 @@ class KnownKeys:
         if len(texts) < len(self.files) or len(self.added) or len(texts) > _MOST_ROWS or sum(map(len, texts)) > most:
             return None
         found = [BloomFilter.from_base64(text) for text in texts]
-        if sum(len(one.rows) for one in found) > _MOST_ROWS:
-            return None
-        counts = [one.count for one in self.files]
-        return BloomFilter.side_by_side(found, max(counts), counts[-1])
+        return BloomFilter.side_by_side(found) if sum(len(one.rows) for one in found) <= _MOST_ROWS else None

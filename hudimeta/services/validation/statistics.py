@@ -160,13 +160,10 @@ class Statistics:
         return {name: gathered(rows, self.columns[name]) for name, rows in by_column.items()}
 
 
-def _cast(bound: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
-    return bound.cast(kind, safe=False) if bound.is_valid else pa.scalar(None, kind)
-
-
 def gathered(found: list[tuple[SingleFile, pa.Table, int]], kind: pa.DataType) -> FoundBounds:
     sides = {
-        side: pa.array([_cast(typed_scalar(t[side].chunk(0)[at]), kind) for _, t, at in found], kind) for side in ("min", "max")
+        side: pa.array([typed_scalar(t[side], at).cast(kind, safe=False) for _, t, at in found], kind)
+        for side in ("min", "max")
     }
     columns = {
         "name": pa.array([part.name for part, _, _ in found], pa.string()),

@@ -329,15 +329,21 @@ def test_the_option_is_documented() -> None:
     assert OPTIONS.read({"hudimeta.metadata.validate": "true"}).given
 
 
-def test_files_without_a_value_of_a_column_hold(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_files_without_a_value_of_a_column_hold(tmp_path: Path, version: str) -> None:
     """Apache Hudi indexes no meta columns where keys are computed: bounds begin with a number, and nulls look like one then."""
     kinds = [pa.int32(), pa.binary(), pa.string(), pa.date32(), pa.float64(), pa.bool_(), pa.decimal128(9, 3)]
     values = [1, b"x", "x", datetime.date(2026, 1, 1), 1.5, True, Decimal("1.500")]
     schema = pa.schema([*((f"c{at}", kind) for at, kind in enumerate(kinds)), ("id", pa.string())])
     options = {"hoodie.parquet.small.file.limit": "0", "hoodie.populate.meta.fields": "false"}
+    options |= {"hoodie.write.table.version": version}
     table = hudimeta.Table.create(tmp_path / "t", schema, key="id", indexes=["column_stats"], options=options)
     table.insert(pa.Table.from_pylist([{"id": "k1", **{f"c{at}": value for at, value in enumerate(values)}}], schema))
     table.insert(pa.Table.from_pylist([{"id": "k2", "c0": 2}], schema))
+    records = table.metadata.records("column_stats").select(["column_name", "value_type", "value_type_info"]).to_pylist()
+    types = {tuple(record.values()) for record in records}
+    assert len(types) == len({name for name, *_ in types}), "the type of a column does not depend on its values"
+    assert {kind is None for _, kind, _ in types} == {version == "8"}
     definitions = tmp_path / "t/.hoodie/.index_defs/index.json"
     stated = json.loads(definitions.read_text())
     stated["indexDefinitions"]["column_stats"]["sourceFields"] = schema.names
