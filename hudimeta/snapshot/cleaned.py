@@ -80,7 +80,7 @@ def _lost_file_group(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRec
     missed = _missed(snapshot, archived, snapshot.unseen)
     if missed and snapshot.timeline.rolled_back:  # files that a restore took back afterwards are not missed
         missed = _missed(snapshot, archived, snapshot.unseen | snapshot.timeline.rolled_back)
-    if missed and (archived is not None or snapshot.unseen):
+    if missed:  # an archival may have moved a replacement to the history, and left the clean that removed what it took out
         if snapshot.timeline.layout == LAYOUT_V1:
             # What no replacecommit of the active timeline took out, and is not there today, was taken out by an archived one.
             missed &= _groups(latest.slices()) | _replaced(latest)

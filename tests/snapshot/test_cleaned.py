@@ -86,6 +86,28 @@ def test_file_groups_that_were_replaced_and_archived_are_missed_before_their_rep
     table.model.check(table.read(replaced), replaced)
 
 
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_moments_stay_readable_whose_replacement_is_archived_and_its_clean_is_not(tmp_path: Path, version: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.write.table.version": version})
+    table.write(Operation.UPSERT, simple_rows(range(10), 1))
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 2))
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "6"}
+    Table(table.path, options).clean()
+    for ts in range(3, 7):
+        table.write(Operation.UPSERT, simple_rows(range(20, 30), ts))
+    first, *_ = sorted(table.model.past)
+    Table(table.path, {**options, "hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4"}).archive()
+    timeline = Table(table.path).timeline
+    assert [one.action for one in timeline.completed].count(Action.CLEAN) == 1
+    assert Action.REPLACE_COMMIT not in {one.action for one in timeline.completed}
+    for moment in sorted(table.model.past):
+        if moment == first:
+            with pytest.raises(TableError, match="had then"):
+                table.read(moment)
+        else:
+            table.model.check(table.read(moment), moment)
+
+
 def savepoint(table: ModelledTable, moment: str) -> None:
     """Save what the table showed at a moment, as Apache Hudi's savepoints do."""
     slices = Table(table.path).file_slices(as_of=moment)
