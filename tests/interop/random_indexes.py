@@ -90,11 +90,11 @@ def hudi_fails_beside(change: IndexChange, release: str) -> bool:
 def hudi_cannot_say(change: IndexChange, release: str) -> bool:
     """Whether the release does not take the statement.
 
-    Where it goes by a history of columns, 1.0.2 makes no index, on its own tables either ("SubqueryAlias cannot be cast to
-    class ResolvedTable"). Told that the rows are in buckets, it wants their columns from an option of writes, and has none.
+    Where they go by a history of columns, both make no index, on their own tables either ("SubqueryAlias cannot be cast to
+    class ResolvedTable"). Told that the rows are in buckets, 1.0.2 wants their columns from an option of writes, and has none.
     """
-    wrong = ON_READ in change.kind.shared or change.kind.indexes == ("BUCKET",)
-    return not change.by_switch and change.made and release == "1.0.2" and wrong
+    wrong = ON_READ in change.kind.shared or (change.kind.indexes == ("BUCKET",) and release == "1.0.2")
+    return not change.by_switch and change.made and wrong
 
 
 def _switched(kind: Kind, name: str) -> IndexChange:

@@ -64,7 +64,7 @@ class RandomTurns(GivenRows):
         self.kind = choose_kind(self.random, self.release, self.wide)
         self.latest = self.seed >= LATEST_FROM
         if self.latest:
-            self.kind = latest_kind(self.random, self.kind)
+            self.kind = latest_kind(self.random, self.kind, self.release)
         if self.seed >= EXPIRING_FROM:
             self.kind = expiring_kind(self.random, self.release, self.kind)
         self.model = RandomModel(self.kind)
@@ -300,6 +300,7 @@ class RandomTurns(GivenRows):
             # Apache Hudi completes an action that it has not begun then, and fails ("replacecommit.inflight does not exist").
             return
         places = places_of(self.path, self.kind)
+        self.folders |= places
         side.expire(policy, index)
         self.model.drop(lambda row: places[self.kind.place_of(row)] in folders)
 

@@ -1,7 +1,8 @@
 """Both sides take random turns on tables of random kinds; see `random_turns.py` and `random_tables.py`.
 
 A run plays a short history, another one each day, of those that were played before. HUDIMETA_RANDOM_TABLES_SEED names the first
-of others, HUDIMETA_RANDOM_TABLES how many, HUDIMETA_RANDOM_TABLES_STEPS their length.
+of others, HUDIMETA_RANDOM_TABLES how many, HUDIMETA_RANDOM_TABLES_STEPS their length. With HUDIMETA_RANDOM_TABLES_ALONE Apache
+Hudi does all that it can, which tells its own faults from ours.
 
 Histories from seed 800 on also make and drop indexes, merge some columns, compact logs, ask for changes since archived commits,
 and have tables without record keys and more null and odd partition values.
@@ -24,6 +25,7 @@ FOUND = Installation.find()
 RELEASE = "" if FOUND is None else FOUND.release
 PLAYED = (403, 404, 405, 406, 407, 500, 501, 502, 808)
 """Seeds that both releases have played to the end."""
+ALONE = True if os.environ.get("HUDIMETA_RANDOM_TABLES_ALONE") else None
 STEPS = int(os.environ.get("HUDIMETA_RANDOM_TABLES_STEPS", "8" if FULL else "4"))
 
 
@@ -39,4 +41,4 @@ def seeds() -> Sequence[int]:
 def test_random_tables(hudi: ApacheHudi, tmp_path: Path) -> None:
     for seed in seeds():
         print(f"HUDIMETA_RANDOM_TABLES_SEED={seed}, {STEPS} steps", flush=True)
-        RandomTurns(tmp_path / f"s{seed}", hudi, RELEASE, seed).run(STEPS)
+        RandomTurns(tmp_path / f"s{seed}", hudi, RELEASE, seed, ALONE).run(STEPS)
