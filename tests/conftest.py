@@ -128,16 +128,25 @@ def recorded_table(request: pytest.FixtureRequest, rich_table: Unpack) -> Unpack
 
 def _unpacker(tables: TableSet, home: Path) -> Unpack:
     unpacked: dict[str, Path] = {}
+    files: dict[str, frozenset[tuple[str, int]]] = {}
     number = itertools.count()
 
     def unpack(name: str, fresh: bool = False) -> Path:
         if name not in unpacked:
             unpacked[name] = tables.unpack(name, home / name)
+            files[name] = _files_of(unpacked[name])
+        assert _files_of(unpacked[name]) == files[name], f"an earlier test changed {name}: it must ask for a fresh one"
         if fresh:  # a copy takes a third of the time
             return shutil.copytree(unpacked[name], home / f"fresh{next(number)}" / unpacked[name].name, symlinks=True)
         return unpacked[name]
 
     return unpack
+
+
+def _files_of(table: Path) -> frozenset[tuple[str, int]]:
+    """Names and sizes, without what reads note."""
+    found = (file for file in table.rglob("*") if ".aux" not in file.parts and file.is_file())
+    return frozenset((str(file), file.stat().st_size) for file in found)
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from hudimeta.config.options import (
 )
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.read.chosen_partitions import in_chosen
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline import normalise_instant
 from hudimeta.timeline.archived import ArchivedRecords
@@ -190,20 +191,43 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     """
     oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest or (found.end if found.by_time else None)
-    is_kept = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
-    if is_kept or _ends_where_nothing_is_cleaned(snapshot, found.newest):
+    is_active = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
+    is_lost = is_active and _is_lost(snapshot, found)
+    if (is_active and not is_lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
     if not found.by_time and _only_moves_rows(snapshot, found.instants):
         return replace(found, instants=(), archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
+        otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
+        if is_lost:
+            raise TableError(
+                f"cleaning removed files that the range {found.begin} to {found.end} left", f"Give it a later end, {otherwise}"
+            )
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((i.completed_at for i in snapshot.timeline.writes if i.time >= kept), default=kept)
         raise TableError(
             f"the range {found.begin} to {found.end} lies in the archived timeline, whose files cleaning may have removed",
-            f"The first instant that can end a range is {safe}; or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the "
-            "range that the table still has.",
+            f"The first instant that can end a range is {safe}; {otherwise}",
         )
     return replace(found, whole_table=True)
+
+
+def _is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
+    """Whether a cleaner that keeps file versions removed what is read of a range: of some commits, or of their file groups."""
+    if found.newest is None:
+        return False
+    from hudimeta.snapshot.cleaned import lost_slices
+
+    lost = lost_slices(moment_of(snapshot, found), snapshot)
+    if not lost or snapshot.properties.type is TableType.COPY_ON_WRITE:
+        return not set(found.times).isdisjoint(lost.values())
+    known = set(snapshot.timeline.writes)
+    if not known.issuperset(found.instants):
+        return True  # slices are read whole then, whatever archived commits wrote to
+    written = _written_files(snapshot, found.instants)
+    pairs = zip(written["partition_path"].to_pylist(), written["name"].to_pylist(), strict=True)
+    files = ((partition, parse_base_file(name) or parse_log_file(name)) for partition, name in pairs)
+    return any(file is not None and (partition, file.file_id) in lost for partition, file in files)
 
 
 def _ends_where_nothing_is_cleaned(snapshot: Snapshot, newest: str | None) -> bool:

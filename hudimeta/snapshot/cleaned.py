@@ -10,6 +10,7 @@ that of moments before the active timeline perhaps the history alone knows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import TableError
@@ -24,83 +25,123 @@ if TYPE_CHECKING:
 
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["refuse_cleaned", "refuse_lost"]
+__all__ = ["lost_slices", "refuse_cleaned", "refuse_lost"]
 
 Groups = set[tuple[str, str]]
+Slices = dict[tuple[str, str], str]
+"""Instants of file slices by partition path and file id."""
+
+
+@dataclass(frozen=True)
+class _Cleaned:
+    """What cleans after a moment say; those before it left what it shows.
+
+    Attributes:
+        kept: From which instant on the newest keeps everything; "" if it names none.
+        unbound: Some name none, or a later one than the moment, so that what they removed must be looked at: a newer one may
+            keep more than they did, and a restore may have gone back to a savepoint, which they spared.
+        archived: Cleans of the history; None where the moment lies within the active timeline.
+    """
+
+    kept: str
+    unbound: bool
+    archived: ArchivedRecords | None
+
+    @classmethod
+    def after(cls, snapshot: Snapshot) -> _Cleaned:
+        """Reads all active cleans after the moment, and archived ones if it lies before the active timeline."""
+        moment, archived, named = snapshot.as_of or "", None, []
+        if moment < (snapshot.timeline.first_active_write or ""):
+            archived = ArchivedRecords(snapshot.timeline.history, (Action.CLEAN,), moment)
+            named += [archived.metadata(clean).get("earliestCommitToRetain") or "" for clean in archived.instants]
+        active = [clean for clean in _active_cleans(snapshot) if clean.time > moment]
+        snapshot.timeline.prefetch(active)
+        named += [snapshot.timeline.metadata(clean).get("earliestCommitToRetain") or "" for clean in active]
+        return cls(named[-1] if named else "", any(not kept or kept > moment for kept in named), archived)
 
 
 def refuse_cleaned(snapshot: Snapshot, latest: Snapshot) -> None:
     """Make sure that a moment's files are still there.
 
     Args:
-        snapshot: As of a moment. The newest clean is read; all active ones if it names no earliest commit; and archived ones if
-            the moment lies before the active timeline and no active clean settles it.
+        snapshot: As of a moment. The active cleans after it are read, and archived ones if it lies before the active timeline.
         latest: The same table without a moment.
 
     Raises:
         TableError: The cleaner has removed files that the moment needs.
     """
-    moment, kept = snapshot.as_of or "", snapshot.earliest_kept
-    archived = None
-    if not kept and moment < (snapshot.timeline.first_active_write or ""):
-        archived = ArchivedRecords(snapshot.timeline.history, (Action.CLEAN,), moment)
-        if archived.instants and not _active_cleans(snapshot):
-            kept = archived.metadata(archived.instants[-1]).get("earliestCommitToRetain") or ""
-    if moment < kept:
+    moment, cleaned = snapshot.as_of or "", _Cleaned.after(snapshot)
+    if moment < cleaned.kept:
         raise TableError(
-            f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",
-            f"The earliest instant that can be read is {kept}.",
+            f"the table cannot be read as of {moment}: cleaning removed files that only instants before {cleaned.kept} needed",
+            f"The earliest instant that can be read is {cleaned.kept}.",
         )
-    if not kept:
-        refuse_lost(snapshot, latest, archived)
+    if cleaned.unbound:
+        _refuse(snapshot, _lost(snapshot, latest, cleaned.archived))
 
 
-def refuse_lost(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None = None) -> None:
-    """Make sure that no file group of a moment is among what cleans removed, whatever they said that they keep.
+def refuse_lost(snapshot: Snapshot, latest: Snapshot) -> None:
+    """Make sure that no file group of a moment is among what active cleans removed, whatever they said that they keep.
 
     Args:
         snapshot: As of a moment. All active cleans are read.
         latest: The same table without a moment.
-        archived: Cleans that are archived, where they count.
 
     Raises:
         TableError: The cleaner has removed files that the moment needs.
     """
-    lost = _lost_file_group(snapshot, latest, archived)
-    if lost is not None:
+    _refuse(snapshot, _lost(snapshot, latest, None))
+
+
+def lost_slices(snapshot: Snapshot, latest: Snapshot) -> Slices:
+    """The file slices of a moment that cleans after it removed, where some of these name no instant that they keep.
+
+    Args:
+        snapshot: As of a moment. The active cleans after it are read, and archived ones if it lies before the active timeline.
+        latest: The same table without a moment.
+    """
+    cleaned = _Cleaned.after(snapshot)
+    return _lost(snapshot, latest, cleaned.archived) if cleaned.unbound else {}
+
+
+def _refuse(snapshot: Snapshot, lost: Slices) -> None:
+    if lost:
+        partition, group = min(lost)
         raise TableError(
-            f"the table cannot be read as of {snapshot.as_of}: cleaning removed the files that file group {lost[1]} of "
-            f"partition {lost[0]!r} had then",
+            f"the table cannot be read as of {snapshot.as_of}: cleaning removed the files that file group {group} of "
+            f"partition {partition!r} had then",
             "Read a later instant; a cleaner that keeps commits instead of file versions keeps whole moments.",
         )
 
 
-def _lost_file_group(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None) -> tuple[str, str] | None:
-    """Partition path and id of a file group whose rows as of the moment are gone; None when nothing removed is missed."""
+def _lost(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None) -> Slices:
+    """The slices of file groups whose rows as of the moment are gone; none when nothing removed is missed."""
     missed = _missed(snapshot, archived, snapshot.unseen)
     if missed and snapshot.timeline.rolled_back:  # files that a restore took back afterwards are not missed
         missed = _missed(snapshot, archived, snapshot.unseen | snapshot.timeline.rolled_back)
-    if missed:  # an archival may have moved a replacement to the history, and left the clean that removed what it took out
-        if snapshot.timeline.layout == LAYOUT_V1:
-            # What no replacecommit of the active timeline took out, and is not there today, was taken out by an archived one.
-            missed &= _groups(latest.slices()) | _replaced(latest)
-        else:
-            missed -= _replaced_before_the_timeline(snapshot)
-    return min(missed, default=None)
+    if not missed:
+        return {}
+    # An archival may have moved a replacement to the history, and left the clean that removed what it took out.
+    if snapshot.timeline.layout == LAYOUT_V1:
+        # What no replacecommit of the active timeline took out, and is not there today, was taken out by an archived one.
+        here = _groups(latest.slices()) | _replaced(latest)
+        return {group: instant for group, instant in missed.items() if group in here}
+    gone = _replaced_before_the_timeline(snapshot)
+    return {group: instant for group, instant in missed.items() if group not in gone}
 
 
-def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Groups:
-    """File groups whose newest slice as of the moment was removed, without those that were replaced by then."""
+def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Slices:
+    """Newest slices as of the moment that were removed, without those of file groups that were replaced by then."""
     removed = _removed(snapshot, archived, unseen)
-    shown = _base_instants(snapshot) if removed else {}
-    return {group for group, instant in removed.items() if shown.get(group, "") < instant} - _replaced(snapshot)
+    shown, gone = (_base_instants(snapshot), _replaced(snapshot)) if removed else ({}, set())
+    return {group: at for group, at in removed.items() if shown.get(group, "") < at and group not in gone}
 
 
 def _active_cleans(snapshot: Snapshot) -> list[Instant]:
     return [instant for instant in snapshot.timeline.completed if instant.action is Action.CLEAN]
 
 
-def _base_instants(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+def _base_instants(snapshot: Snapshot) -> Slices:
     """The instant of each file group's slice that has a base file. Log files alone do not make up for what was removed."""
     slices = snapshot.slices()
     based = slices.filter(slices["base_file"].is_valid())
@@ -124,11 +165,11 @@ def _groups(replaced: pa.Table) -> Groups:
     return set(zip(replaced["partition_path"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
 
 
-def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> dict[tuple[str, str], str]:
+def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Slices:
     """The newest removed slice of each file group, of those that the moment may show: its instant."""
     moment = snapshot.as_of or ""
-    bases: dict[tuple[str, str], str] = {}
-    logs: dict[tuple[str, str], str] = {}
+    bases: Slices = {}
+    logs: Slices = {}
     for clean in _clean_records(snapshot, archived):
         for partition, cleaned in (clean.get("partitionMetadata") or {}).items():
             for path in cleaned["successDeleteFiles"] or ():
@@ -146,8 +187,8 @@ def _clean_records(snapshot: Snapshot, archived: ArchivedRecords | None) -> Iter
 
 
 def _note(
-    bases: dict[tuple[str, str], str],
-    logs: dict[tuple[str, str], str],
+    bases: Slices,
+    logs: Slices,
     partition: str,
     name: str,
     moment: str,

@@ -92,8 +92,10 @@ def latest_kind(chance: random.Random, kind: Kind, release: str) -> Kind:
             # Then it looks no keys up in slices with Parquet blocks ("Failed to get commit time from filename").
             shared["hoodie.logfile.data.block.format"] = "avro"
     if chance.random() < 0.6:
-        shared["hoodie.clustering.plan.strategy.sort.columns"] = chance.choice(SORTS)
-        shared["hoodie.layout.optimize.strategy"] = chance.choice(("linear", "z-order", "z-order", "hilbert"))
+        sort, curve = chance.choice(SORTS), chance.choice(("linear", "z-order", "z-order", "hilbert"))
+        shared["hoodie.clustering.plan.strategy.sort.columns"] = sort
+        # Apache Hudi's Hilbert curve wants two dimensions.
+        shared["hoodie.layout.optimize.strategy"] = "linear" if (sort, curve) == ("s", "hilbert") else curve
         shared["hoodie.layout.optimize.curve.build.method"] = chance.choice(("direct", "sample"))
     if chance.random() < 0.4:
         shared |= chance.choice(CLEANS)

@@ -268,7 +268,7 @@ def test_updates_of_single_columns_by_apache_hudi_come_with_all_columns(rich_tab
 def test_archived_commits_of_version_6_are_in_the_range(rich_table: Unpack) -> None:
     """Its archive is not read: commit times tell what lies in the range. Apache Hudi leaves rows out that lie in file groups to
     which no active commit wrote, though it tells the others."""
-    path = rich_table("v6_mor_written_by_12")
+    path = rich_table("v6_mor_written_by_12", fresh=True)
     table = hudimeta.Table(path)
     first, second, *_, last = table.timeline.writes
     rows = table.scan().to_table().to_pylist()
@@ -286,3 +286,28 @@ def test_archived_commits_of_version_6_are_in_the_range(rich_table: Unpack) -> N
     with pytest.raises(TableError, match="archived"):
         table.scan(query_type="incremental", begin="earliest", end=second.time).to_table()
     assert table.scan(query_type="incremental", begin=last.time).to_table().num_rows == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_range_whose_file_versions_are_cleaned_is_refused_unless_what_is_left_will_do(kind: str, tmp_path: Path) -> None:
+    """Such a cleaner names no earliest commit; rows that later commits have rewritten would be missing from the range."""
+    one_version = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = create(tmp_path, kind, **one_version)
+    first = put(table, ["a", "b"], "first", 1)
+    other = put(table, ["z"], "other", 1, "q")
+    put(table, ["a"], "then", 2)
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    then = table.timeline.writes[-1].completed_at
+    put(table, ["a"], "now", 3)
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    table.clean()
+    with pytest.raises(TableError, match="cleaning removed files that the range") as refused:
+        changed(table, "earliest", then)
+    assert "Give it a later end" in refused.value.hint
+    assert changed(table, first.completed_at, other.completed_at) == {"z": "other"}, "the files of this range are there"
+    assert changed(table, "earliest", None) == {"a": "now", "b": "first", "z": "other"}
+    assert changed(table, other.completed_at) == {"a": "now"}
+    fallback = hudimeta.Table(table.path, {"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true"})
+    assert changed(fallback, "earliest", then) == {"b": "first", "z": "other"}, "what the table still has of it"

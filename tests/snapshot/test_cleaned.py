@@ -108,6 +108,24 @@ def test_moments_stay_readable_whose_replacement_is_archived_and_its_clean_is_no
             table.model.check(table.read(moment), moment)
 
 
+def test_what_an_earlier_clean_by_another_policy_removed_is_missed(tmp_path: Path) -> None:
+    """The newest clean names an instant from which on it keeps everything; that of before kept two versions of each file."""
+    table = written(tmp_path / "t", 1)
+    for number, ts in ((1, 2), (1, 3), (0, 4), (0, 5), (0, 6), (0, 7)):
+        table.write(Operation.UPSERT, simple_rows([number], ts))
+    Table(table.path, {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "2"}).clean()
+    table.write(Operation.UPSERT, simple_rows([0], 8))
+    Table(table.path, {"hoodie.clean.commits.retained": "4"}).clean()
+    *before, fifth, sixth, seventh, eighth = sorted(table.model.past)
+    for moment in before:
+        with pytest.raises(TableError, match=f"can be read is {fifth}"):
+            table.read(moment)
+    with pytest.raises(TableError, match="had then"):
+        table.read(fifth)
+    for moment in (sixth, seventh, eighth):
+        table.model.check(table.read(moment), moment)
+
+
 def savepoint(table: ModelledTable, moment: str) -> None:
     """Save what the table showed at a moment, as Apache Hudi's savepoints do."""
     slices = Table(table.path).file_slices(as_of=moment)
