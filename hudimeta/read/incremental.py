@@ -39,7 +39,17 @@ if TYPE_CHECKING:
     from hudimeta.predicate import Expr
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["EARLIEST", "IncrementalRange", "Moment", "moment_of", "range_of", "range_slices", "refuse_range", "with_commits"]
+__all__ = [
+    "EARLIEST",
+    "IncrementalRange",
+    "Moment",
+    "is_lost",
+    "moment_of",
+    "range_of",
+    "range_slices",
+    "refuse_range",
+    "with_commits",
+]
 
 EARLIEST = "earliest"
 _BEFORE_ALL = "000"
@@ -192,14 +202,14 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest or (found.end if found.by_time else None)
     is_active = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
-    is_lost = is_active and _is_lost(snapshot, found)
-    if (is_active and not is_lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
+    lost = is_active and is_lost(snapshot, found)
+    if (is_active and not lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
     if not found.by_time and _only_moves_rows(snapshot, found.instants):
         return replace(found, instants=(), archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
-        if is_lost:
+        if lost:
             raise TableError(
                 f"cleaning removed files that the range {found.begin} to {found.end} left", f"Give it a later end, {otherwise}"
             )
@@ -212,8 +222,13 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     return replace(found, whole_table=True)
 
 
-def _is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
-    """Whether a cleaner that keeps file versions removed what is read of a range: of some commits, or of their file groups."""
+def is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
+    """Whether a cleaner that keeps file versions removed what is read of a range: of some commits, or of their file groups.
+
+    Args:
+        snapshot: The table of now.
+        found: The range.
+    """
     if found.newest is None:
         return False
     from hudimeta.snapshot.cleaned import lost_slices

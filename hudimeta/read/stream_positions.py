@@ -25,6 +25,7 @@ from hudimeta.config.options import (
     STREAM_START,
 )
 from hudimeta.errors import ConfigError, StreamDataLoss
+from hudimeta.read.incremental import IncrementalRange, is_lost
 from hudimeta.timeline import normalise_instant, one_earlier
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import Action, Instant, QueryType
@@ -169,7 +170,20 @@ def next_batch(
     end = taken[-1].completed_at
     if kept.lost and not settings.changes:
         end = max(end, min(kept.end, last))  # nobody can read the table as it was before that
+    if not settings.changes:
+        end = _readable_end(snapshot, begin, (end, last))
     return StreamBatchRange(begin, end, lost)
+
+
+def _readable_end(snapshot: Snapshot, begin: str, ends: Sequence[str]) -> str:
+    """Where a batch of rows ends: at the first of some positions of which all rows are there, or after the last commit.
+
+    A cleaner that keeps file versions may have removed what the table was in between. Its newest rows it never removes.
+    """
+    for end in ends:
+        if not is_lost(snapshot, IncrementalRange(begin, end, tuple(snapshot.timeline.writes_between(begin, end)))):
+            return end
+    return newest_position(snapshot.timeline) or begin
 
 
 @dataclass(frozen=True)

@@ -117,3 +117,19 @@ def test_changes_of_cleaned_commits_are_left_out(tmp_path: Path) -> None:
     changes = table.scan(query_type="cdc", begin=batch.begin, end=batch.end).to_table()
     assert changes["op"].to_pylist() == ["u"] * 2
     assert first_position(table.snapshot(), how) == batch.begin
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_batch_does_not_end_where_file_versions_are_cleaned(tmp_path: Path, kind: str) -> None:
+    """It would leave out rows of file groups that later commits have written anew."""
+    one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = create(tmp_path / "t", type=kind, options={**one, "hoodie.clean.automatic": "false"})
+    put(table, [0, 7], [1], [9], [0])
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    last = put(table, [2])[-1]
+    table.clean()
+    by_one = all_batches(hudimeta.Table(tmp_path / "t"), settings(maxFilesPerTrigger="1"), BEFORE_ALL)
+    rows = [row for batch in by_one for row in rows_of(table, batch)]
+    assert set(rows) == set(table.scan().to_table()["id"].to_pylist())
+    assert (by_one[-1].end, {batch.lost for batch in by_one}) == (last, {""})
