@@ -61,13 +61,16 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
     columns = columns if columns is not None else options.get(COLUMNS) or None
     where = _read(request.where if request.where is not None else options.get(FILTER))
 
+    of_changes = kind in _OF_CHANGES
+    as_changes = kind is QueryType.CDC or (of_changes and options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value)
+
     def opened() -> Moment:
         snapshot, mark = moment(request.as_of)
-        changes = range_of(snapshot, request.begin, request.end) if kind in _OF_CHANGES else None
+        changes = range_of(snapshot, request.begin, request.end, of_files=as_changes) if of_changes else None
         return Moment(snapshot, changes, mark)
 
     asked = ScanRequest(where, columns, kind, request.timezone, options.get(READ_CORRUPT) == "skip", request.limit)
-    if kind is QueryType.CDC or (kind in _OF_CHANGES and options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
+    if as_changes:
         from hudimeta.read.cdc_scan import ChangeScan
 
         return ChangeScan(opened, asked)

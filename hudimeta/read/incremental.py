@@ -138,7 +138,9 @@ def refuse_range(kind: QueryType, options: Options, begin: str | None = None, en
             raise ConfigError(key, value, f"nothing in a query of type {kind.value}", hint)
 
 
-def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = None) -> IncrementalRange:
+def range_of(
+    snapshot: Snapshot, begin: str | None = None, end: str | None = None, *, of_files: bool = False
+) -> IncrementalRange:
     """Find the commits of a range.
 
     Args:
@@ -146,6 +148,7 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
         begin: Excluded; "earliest" and "000" are before everything; None takes the option
             `hoodie.datasource.read.begin.instanttime`.
         end: Included; None takes the option, and without one means now.
+        of_files: What each commit wrote is read, not the rows that there were at the end: a file that is gone is missed then.
 
     Raises:
         ConfigError: No beginning, or a bound that is no time.
@@ -182,7 +185,7 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
             and (high is None or i.completed_at <= high)
         )
     instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
-    return _judged(snapshot, IncrementalRange(low, high, instants, len(archived), by_time=by_time))
+    return _judged(snapshot, IncrementalRange(low, high, instants, len(archived), by_time=by_time), of_files)
 
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:
@@ -194,7 +197,7 @@ def _bound(text: str, snapshot: Snapshot, key: str) -> str:
     return normalise_instant(given, snapshot.properties.zone, key)
 
 
-def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
+def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> IncrementalRange:
     """Refuse a range that lies wholly in the archive, or move it to today's table where that is asked for.
 
     The files that such a range left may be cleaned at any moment, which nobody could tell from the rows that come back.
@@ -202,7 +205,7 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest or (found.end if found.by_time else None)
     is_active = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
-    lost = is_active and is_lost(snapshot, found)
+    lost = is_active and not of_files and is_lost(snapshot, found)
     if (is_active and not lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
     if not found.by_time and _only_moves_rows(snapshot, found.instants):

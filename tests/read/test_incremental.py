@@ -292,7 +292,7 @@ def test_archived_commits_of_version_6_are_in_the_range(rich_table: Unpack) -> N
 def test_a_range_whose_file_versions_are_cleaned_is_refused_unless_what_is_left_will_do(kind: str, tmp_path: Path) -> None:
     """Such a cleaner names no earliest commit; rows that later commits have rewritten would be missing from the range."""
     one_version = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-    table = create(tmp_path, kind, **one_version)
+    table = create(tmp_path, kind, **one_version, **{"hoodie.table.cdc.enabled": "true"})
     first = put(table, ["a", "b"], "first", 1)
     other = put(table, ["z"], "other", 1, "q")
     put(table, ["a"], "then", 2)
@@ -306,6 +306,8 @@ def test_a_range_whose_file_versions_are_cleaned_is_refused_unless_what_is_left_
     with pytest.raises(TableError, match="cleaning removed files that the range") as refused:
         changed(table, "earliest", then)
     assert "Give it a later end" in refused.value.hint
+    with pytest.raises(TableError, match=r"changes of commit .* cannot be known"):
+        table.scan(query_type="cdc", begin="earliest", end=then).to_table()
     assert changed(table, first.completed_at, other.completed_at) == {"z": "other"}, "the files of this range are there"
     assert changed(table, "earliest", None) == {"a": "now", "b": "first", "z": "other"}
     assert changed(table, other.completed_at) == {"a": "now"}
