@@ -168,6 +168,10 @@ def range_of(
         _bound(begin, snapshot, INCREMENTAL_BEGIN.key),
         None if end is None else _bound(end, snapshot, INCREMENTAL_END.key),
     )
+    return _judged(snapshot, _commits(snapshot, low, high), of_files)
+
+
+def _commits(snapshot: Snapshot, low: str, high: str | None) -> IncrementalRange:
     active = snapshot.timeline.writes_between(low, high)
     # Archiving steps over savepointed writes: between one of them and the next write there may be archived ones.
     unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
@@ -185,7 +189,7 @@ def range_of(
             and (high is None or i.completed_at <= high)
         )
     instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
-    return _judged(snapshot, IncrementalRange(low, high, instants, len(archived), by_time=by_time), of_files)
+    return IncrementalRange(low, high, instants, len(archived), by_time=by_time)
 
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:
@@ -205,7 +209,7 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
     oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest or (found.end if found.by_time else None)
     is_active = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
-    lost = is_active and not of_files and is_lost(snapshot, found)
+    lost = is_active and not of_files and _is_lost(snapshot, found)
     if (is_active and not lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
     if not found.by_time and _only_moves_rows(snapshot, found.instants):
@@ -225,13 +229,19 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
     return replace(found, whole_table=True)
 
 
-def is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
-    """Whether a cleaner that keeps file versions removed what is read of a range: of some commits, or of their file groups.
+def is_lost(snapshot: Snapshot, begin: str, end: str | None) -> bool:
+    """Whether a cleaner that keeps file versions removed rows of a range that is read as of its end.
 
     Args:
         snapshot: The table of now.
-        found: The range.
+        begin: A time, excluded.
+        end: Included; None means now.
     """
+    return _is_lost(snapshot, _commits(snapshot, begin, end))
+
+
+def _is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
+    """Of a copy-on-write table slices are missed that commits of the range wrote, of others all of which it wrote files."""
     if found.newest is None:
         return False
     from hudimeta.snapshot.cleaned import lost_slices

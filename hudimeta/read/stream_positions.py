@@ -25,7 +25,7 @@ from hudimeta.config.options import (
     STREAM_START,
 )
 from hudimeta.errors import ConfigError, StreamDataLoss
-from hudimeta.read.incremental import IncrementalRange, is_lost
+from hudimeta.read.incremental import is_lost
 from hudimeta.timeline import normalise_instant, one_earlier
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import Action, Instant, QueryType
@@ -181,7 +181,7 @@ def _readable_end(snapshot: Snapshot, begin: str, ends: Sequence[str]) -> str:
     A cleaner that keeps file versions may have removed what the table was in between. Its newest rows it never removes.
     """
     for end in ends:
-        if not is_lost(snapshot, IncrementalRange(begin, end, tuple(snapshot.timeline.writes_between(begin, end)))):
+        if not is_lost(snapshot, begin, end):
             return end
     return newest_position(snapshot.timeline) or begin
 

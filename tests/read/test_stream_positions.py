@@ -119,11 +119,13 @@ def test_changes_of_cleaned_commits_are_left_out(tmp_path: Path) -> None:
     assert first_position(table.snapshot(), how) == batch.begin
 
 
+ONE_VERSION = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+
+
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_batch_does_not_end_where_file_versions_are_cleaned(tmp_path: Path, kind: str) -> None:
     """It would leave out rows of file groups that later commits have written anew."""
-    one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-    table = create(tmp_path / "t", type=kind, options={**one, "hoodie.clean.automatic": "false"})
+    table = create(tmp_path / "t", type=kind, options={**ONE_VERSION, "hoodie.clean.automatic": "false"})
     put(table, [0, 7], [1], [9], [0])
     if kind == "MERGE_ON_READ":
         table.compact()
@@ -133,3 +135,15 @@ def test_a_batch_does_not_end_where_file_versions_are_cleaned(tmp_path: Path, ki
     rows = [row for batch in by_one for row in rows_of(table, batch)]
     assert set(rows) == set(table.scan().to_table()["id"].to_pylist())
     assert (by_one[-1].end, {batch.lost for batch in by_one}) == (last, {""})
+
+
+def test_a_first_batch_does_not_end_where_versions_of_archived_commits_are_cleaned(tmp_path: Path) -> None:
+    few = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.metadata.compact.max.delta.commits": "2"}
+    table = create(tmp_path / "t", options={**ONE_VERSION, **few, "hoodie.clean.automatic": "false"})
+    *_, last = put(table, [1], [1], [1], [0], [0])
+    table.clean()
+    table.archive()
+    table = hudimeta.Table(tmp_path / "t")
+    assert len(table.timeline.writes) == 3, "the others are archived, among them the first, whose files of p0 are gone"
+    (whole,) = all_batches(table, settings(maxFilesPerTrigger="1"), BEFORE_ALL)
+    assert (whole.end, rows_of(table, whole)) == (last, sorted(table.scan().to_table()["id"].to_pylist()))
