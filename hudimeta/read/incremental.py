@@ -241,7 +241,11 @@ def is_lost(snapshot: Snapshot, begin: str, end: str | None) -> bool:
 
 
 def _is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
-    """Of a copy-on-write table slices are missed that commits of the range wrote, of others all of which it wrote files."""
+    """Whether cleans removed the newest slice of a file group as of the end, though rows of the range are looked for in it.
+
+    In a copy-on-write table they are in slices that commits of the range wrote; in others in every file group to which these
+    wrote base or log files.
+    """
     if found.newest is None:
         return False
     from hudimeta.snapshot.cleaned import lost_slices
