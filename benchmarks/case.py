@@ -33,11 +33,14 @@ APACHE = (APACHE_10, APACHE_12)
 OWN_TABLES = tuple(f"{version} own" for version in APACHE)
 """The same, each reading a table of the same rows that it wrote itself, as its users do, where the others read ours."""
 
+GZIP = f"{APACHE_12} gzip"
+"""The same with its own default codec, where the other sides are told to take ours."""
+
 KEPT, KEPT_START = "kept plans", "kept plans, new process"
 """We again, with `hudimeta.plan.cache`."""
 
 MINE = frozenset({OURS, KEPT, KEPT_START, PLAIN, ATTACHED, ROUTED, ROUTED_ONE})
-NEEDS_JVM = frozenset({*APACHE, *OWN_TABLES, SPARK, FLOOR, HANDED_OVER, ROUTED, ROUTED_ONE})
+NEEDS_JVM = frozenset({*APACHE, *OWN_TABLES, GZIP, SPARK, FLOOR, HANDED_OVER, ROUTED, ROUTED_ONE})
 """Rivals that a smoke run leaves out."""
 
 

@@ -7,12 +7,14 @@ At random, one row in a hundred touches every file: copy-on-write then rewrites 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pyarrow.parquet as pq
 
 from benchmarks import lineitem, ours, rivals, routed, written
 from benchmarks.case import (
+    GZIP,
     OURS,
     PLAIN,
     ROUTED,
@@ -29,6 +31,8 @@ from benchmarks.job import Job
 from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
 
 ROUNDS = 4
+BY_DEFAULT = ("cow-random", "mor-random")
+"""Cases in which Apache Hudi also runs with its default codec."""
 FIXED = 1_500
 LARGE_BATCH = 1_000
 SHARE = 0.01
@@ -99,6 +103,7 @@ def _case(name: str, title: str, table: Written, count: Count, how: str, goals: 
         PLAIN: _through_spark(table, count, how, write=routed.saved),
         **({ROUTED_ONE: _through_spark(table, count, how, cores=1)} if name == "cow-random" else {}),
         **versions_of_apache(_apache(table, count, how)),
+        **({GZIP: _apache(replace(table, codec="gzip"), count, how)} if name in BY_DEFAULT else {}),
     }
     prepare = partial(_prepare, table=table, count=count, how=how)
     return Case(f"P9-{name}", title, everyone, goals, ROUNDS, prepare, not_in_smoke=(PLAIN,))

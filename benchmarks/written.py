@@ -35,12 +35,14 @@ class Written:
         share: Of lineitem's quarter, 1 for 1.5 million rows.
         indexes: Beside `files`.
         updated: Share of the rows that one upsert changed afterwards, at random.
+        codec: Of Apache Hudi's files; ours have zstd.
     """
 
     kind: str
     share: float = 1
     indexes: tuple[str, ...] = ("column_stats", "record_index")
     updated: float = 0
+    codec: str = "zstd"
 
     def settings(self, settings: Settings) -> Settings:
         """Those under which `lineitem` gives the table's rows."""
@@ -50,6 +52,7 @@ class Written:
         """Where it is kept."""
         stem = lineitem.rows_file(self.settings(settings)).stem
         parts = [stem, writer.replace(" ", "-"), self.kind.split("_")[0], *self.indexes, f"{self.updated:g}"]
+        parts += [self.codec] if self.codec != "zstd" else []
         return settings.data / "-".join(parts).lower()
 
 
@@ -64,7 +67,7 @@ def hudi_options(written: Written, operation: str) -> dict[str, str]:
         "hoodie.datasource.write.precombine.field": lineitem.ORDERING,
         "hoodie.metadata.index.column.stats.enable": str("column_stats" in written.indexes).lower(),
         "hoodie.metadata.record.index.enable": str("record_index" in written.indexes).lower(),
-        "hoodie.parquet.compression.codec": "zstd",
+        "hoodie.parquet.compression.codec": written.codec,
     }
     return options | ({"hoodie.index.type": "RECORD_INDEX"} if "record_index" in written.indexes else {})
 
