@@ -60,28 +60,35 @@ def _hudimeta(indexes: list[str]) -> Callable[[Job], None]:
     return run
 
 
-def _apache(indexes: list[str], codec: str = "zstd") -> Callable[[Job], None]:
+def by_hudi(indexes: list[str], codec: str = "zstd", query: str | None = None) -> Callable[[Job], None]:
+    """The same by Apache Hudi; rows of a query if there is one, which finds those of the file under the name `stored`."""
+
     def run(job: Job) -> None:
         rows = str(lineitem.rows_file(job.settings))
         with rivals.apache_hudi(job) as process:
             for _ in range(job.rounds):
                 with job.folder() as folder:
                     asked = {"path": str(folder / "t"), "rows": rows, "options": options(indexes, codec)}
-                    job.add(process.call("write", timeout=1200, **asked)["timings"])
+                    job.add(process.call("write", timeout=1200, query=query, **asked)["timings"])
                     job.note("MB", _size(folder / "t"))
 
     return run
 
 
-def spark_parquet(job: Job) -> None:
+def spark_parquet(query: str | None = None) -> Callable[[Job], None]:
     """What Spark 3.5 needs for the same rows as plain Parquet, partitioned alike."""
-    rows = str(lineitem.rows_file(job.settings))
-    with rivals.apache_hudi(job) as process:
-        for _ in range(job.rounds):
-            with job.folder() as folder:
-                asked = {"path": str(folder / "t"), "rows": rows, "partition_by": [lineitem.PARTITION], "codec": "zstd"}
-                job.add(process.call("write_parquet", timeout=1200, **asked)["timings"])
-                job.note("MB", _size(folder / "t"))
+
+    def run(job: Job) -> None:
+        rows = str(lineitem.rows_file(job.settings))
+        how = {"partition_by": [lineitem.PARTITION], "codec": "zstd", "query": query}
+        with rivals.apache_hudi(job) as process:
+            for _ in range(job.rounds):
+                with job.folder() as folder:
+                    done = process.call("write_parquet", timeout=1200, path=str(folder / "t"), rows=rows, **how)
+                    job.add(done["timings"])
+                    job.note("MB", _size(folder / "t"))
+
+    return run
 
 
 CASES = [
@@ -92,10 +99,10 @@ CASES = [
             OURS: _hudimeta(WITHOUT_KEYS),
             ROUTED: routed.bulk_inserts(WITHOUT_KEYS),
             PLAIN: routed.bulk_inserts(WITHOUT_KEYS, write=routed.saved),
-            HANDED_OVER: routed.handed_over,
-            SPARK: spark_parquet,
-            **versions_of_apache(_apache(WITHOUT_KEYS)),
-            GZIP: _apache(WITHOUT_KEYS, "gzip"),
+            HANDED_OVER: routed.handed_over(),
+            SPARK: spark_parquet(),
+            **versions_of_apache(by_hudi(WITHOUT_KEYS)),
+            GZIP: by_hudi(WITHOUT_KEYS, "gzip"),
         },
         tuple(goal for side in (OURS, ROUTED, PLAIN) for goal in faster_than_apache(2.5, side=side)),
         rounds=3,
@@ -110,8 +117,8 @@ CASES = [
             ROUTED: routed.bulk_inserts(WITH_KEYS),
             PLAIN: routed.bulk_inserts(WITH_KEYS, write=routed.saved),
             ROUTED_ONE: routed.bulk_inserts(WITH_KEYS, cores=1),
-            **versions_of_apache(_apache(WITH_KEYS)),
-            GZIP: _apache(WITH_KEYS, "gzip"),
+            **versions_of_apache(by_hudi(WITH_KEYS)),
+            GZIP: by_hudi(WITH_KEYS, "gzip"),
         },
         tuple(goal for side in (OURS, ROUTED, PLAIN) for goal in faster_than_apache(4, side=side)),
         rounds=3,

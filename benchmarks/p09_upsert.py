@@ -51,7 +51,8 @@ def fixed(settings: Settings, table: Written) -> int:
     return settings.scaled(FIXED, least=10)
 
 
-def _prepare(settings: Settings, table: Written, count: Count, how: str) -> None:
+def make_ready(settings: Settings, table: Written, count: Count, how: str) -> None:
+    """Write the batches and our table."""
     own = table.settings(settings)
     written.batches(own, count(settings, table), how, settings.rounds or ROUNDS)
     written.by_us(settings, table)
@@ -74,16 +75,27 @@ def _hudimeta(table: Written, count: Count, how: str) -> Side:
     return run
 
 
-def _through_spark(table: Written, count: Count, how: str, cores: int = 2, write: routed.Write = routed.by_tasks) -> Side:
+def through_spark(
+    table: Written,
+    count: Count,
+    how: str,
+    cores: int = 2,
+    write: routed.Write = routed.by_tasks,
+    frame: routed.Frames = routed.as_stored,
+) -> Side:
+    """Our table updated through Spark, with rows that `frame` makes of each batch."""
     return routed.upserts(
         lambda job, folder: written.copied(written.by_us(job.settings, table), folder),
         lambda job: written.batches(table.settings(job.settings), count(job.settings, table), how, job.rounds),
         cores,
         write,
+        frame,
     )
 
 
-def _apache(table: Written, count: Count, how: str) -> Side:
+def by_hudi(table: Written, count: Count, how: str, query: str | None = None) -> Side:
+    """Apache Hudi's table updated by it; rows of a query if there is one, which finds the batch under the name `stored`."""
+
     def run(job: Job) -> None:
         own = table.settings(job.settings)
         with rivals.apache_hudi(job) as process, job.folder() as folder:
@@ -91,7 +103,7 @@ def _apache(table: Written, count: Count, how: str) -> Side:
             options = written.hudi_options(table, "upsert")
             for file in written.batches(own, count(job.settings, table), how, job.rounds):
                 asked = {"path": str(path), "rows": str(file), "options": options}
-                job.add(process.call("write", timeout=1200, **asked)["timings"])
+                job.add(process.call("write", timeout=1200, query=query, **asked)["timings"])
 
     return run
 
@@ -99,13 +111,13 @@ def _apache(table: Written, count: Count, how: str) -> Side:
 def _case(name: str, title: str, table: Written, count: Count, how: str, goals: tuple[Goal, ...]) -> Case:
     everyone = {
         OURS: _hudimeta(table, count, how),
-        ROUTED: _through_spark(table, count, how),
-        PLAIN: _through_spark(table, count, how, write=routed.saved),
-        **({ROUTED_ONE: _through_spark(table, count, how, cores=1)} if name == "cow-random" else {}),
-        **versions_of_apache(_apache(table, count, how)),
-        **({GZIP: _apache(replace(table, codec="gzip"), count, how)} if name in BY_DEFAULT else {}),
+        ROUTED: through_spark(table, count, how),
+        PLAIN: through_spark(table, count, how, write=routed.saved),
+        **({ROUTED_ONE: through_spark(table, count, how, cores=1)} if name == "cow-random" else {}),
+        **versions_of_apache(by_hudi(table, count, how)),
+        **({GZIP: by_hudi(replace(table, codec="gzip"), count, how)} if name in BY_DEFAULT else {}),
     }
-    prepare = partial(_prepare, table=table, count=count, how=how)
+    prepare = partial(make_ready, table=table, count=count, how=how)
     return Case(f"P9-{name}", title, everyone, goals, ROUNDS, prepare, not_in_smoke=(PLAIN,))
 
 

@@ -17,24 +17,40 @@ from benchmarks.job import Job
 __all__ = ["bulk_inserts", "clusterings", "compactions", "handed_over", "saved", "small_commits", "small_saves", "upserts"]
 
 Options = Mapping[str, str]
-Write = Callable[[Any, Path, Path, str], None]
-"""Writes the rows of a Parquet file to a table: session, file, table, operation."""
+Frames = Callable[[Any, Path], Any]
+"""The rows of a Parquet file as a DataFrame: session, file."""
+Write = Callable[[Any, Path, str], None]
+"""Writes a DataFrame to a table: rows, table, operation."""
 
 
-def by_tasks(spark: Any, source: Path, path: Path, operation: str) -> None:
+def as_stored(spark: Any, source: Path) -> Any:
+    """The rows as they stand in the file."""
+    return spark.read.parquet(str(source))
+
+
+def by_query(query: str) -> Frames:
+    """Rows that Spark computes: those of a statement that finds the stored ones under the name `stored`."""
+
+    def frame(spark: Any, source: Path) -> Any:
+        return spark.sql(query, stored=as_stored(spark, source))
+
+    return frame
+
+
+def by_tasks(rows: Any, path: Path, operation: str) -> None:
     """A routed write."""
     from pyspark_hudimeta import HudiTable
 
-    getattr(HudiTable(spark, str(path)), operation)(spark.read.parquet(str(source)))
+    getattr(HudiTable(rows.sparkSession, str(path)), operation)(rows)
 
 
-def saved(spark: Any, source: Path, path: Path, operation: str) -> None:
+def saved(rows: Any, path: Path, operation: str) -> None:
     """The plain door's: `write.format("hudimeta")` in a session that was not attached."""
-    writer = spark.read.parquet(str(source)).write.format("hudimeta").mode("append")
+    writer = rows.write.format("hudimeta").mode("append")
     writer.option("hoodie.datasource.write.operation", operation).save(str(path))
 
 
-def bulk_inserts(indexes: list[str], cores: int = 2, write: Write = by_tasks) -> Side:
+def bulk_inserts(indexes: list[str], cores: int = 2, write: Write = by_tasks, frame: Frames = as_stored) -> Side:
     """A new table of lineitem's rows each time, from the tasks that read them, as Apache Hudi does it; `cores` at a time."""
 
     def run(job: Job) -> None:
@@ -48,7 +64,7 @@ def bulk_inserts(indexes: list[str], cores: int = 2, write: Write = by_tasks) ->
                     path = folder / "t"
                     hudimeta.Table.create(path, schema, "key", ["ship_year"], ["l_linenumber"], indexes=indexes)
                     with job.timed(tree=True):
-                        write(spark, source, path, "bulk_insert")
+                        write(frame(spark, source), path, "bulk_insert")
                     report = hudimeta.Table(path).report()
                     _note(job, report)
                     job.note("rows", report.inserted)
@@ -56,22 +72,29 @@ def bulk_inserts(indexes: list[str], cores: int = 2, write: Write = by_tasks) ->
     return run
 
 
-def handed_over(job: Job) -> None:
+def handed_over(frame: Frames = as_stored) -> Side:
     """Lineitem's rows on the way that `bulk_inserts` sends them, into tasks that do nothing with them."""
 
     def dropped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([pa.array([sum(batch.num_rows for batch in batches)])], names=["rows"])
 
-    source = str(lineitem.rows_file(job.settings))
-    with rivals.spark_session(job) as spark:
-        for _ in range(job.rounds):
-            with job.timed(tree=True):
-                found = spark.read.parquet(source).mapInArrow(dropped, "rows bigint").collect()
-            job.note("rows", sum(row.rows for row in found))
+    def run(job: Job) -> None:
+        source = lineitem.rows_file(job.settings)
+        with rivals.spark_session(job) as spark:
+            for _ in range(job.rounds):
+                with job.timed(tree=True):
+                    found = frame(spark, source).mapInArrow(dropped, "rows bigint").collect()
+                job.note("rows", sum(row.rows for row in found))
+
+    return run
 
 
 def upserts(
-    path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Sequence[Path]], cores: int = 2, write: Write = by_tasks
+    path_of: Callable[[Job, Path], Path],
+    batches: Callable[[Job], Sequence[Path]],
+    cores: int = 2,
+    write: Write = by_tasks,
+    frame: Frames = as_stored,
 ) -> Side:
     """A table updated with one file of rows after the other.
 
@@ -80,6 +103,7 @@ def upserts(
         batches: Files with rows.
         cores: Tasks at a time.
         write: By which door.
+        frame: Makes the rows of a file.
     """
 
     def run(job: Job) -> None:
@@ -89,7 +113,7 @@ def upserts(
             path = path_of(job, folder)
             for file in batches(job):
                 with job.timed(tree=True):
-                    write(spark, file, path, "upsert")
+                    write(frame(spark, file), path, "upsert")
                 report = hudimeta.Table(path).report()
                 job.note("updated", report.updated)
                 _note(job, report)

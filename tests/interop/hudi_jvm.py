@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from hudi_scans import Stopwatch, collect, files_read, scans
 from hudi_services import Services
 from hudi_session import LEFT_SET, WRITE_DEFAULTS, index_options, open_session
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 class Commands:
@@ -39,9 +39,14 @@ class Commands:
         java = self.spark._jvm.System.getProperty("java.version")
         return {"spark": self.spark.version, "java": java, "jvm": self.spark.sparkContext._gateway.proc.pid}
 
-    def write(self, path: str, rows: str, options: dict[str, str], mode: str = "append") -> dict[str, Any]:
-        """Write the rows of a Parquet file. The table's own indexes are switched on beneath `options`."""
-        frame = self.spark.read.parquet(rows)
+    def write(
+        self, path: str, rows: str, options: dict[str, str], mode: str = "append", query: str | None = None
+    ) -> dict[str, Any]:
+        """Write the rows of a Parquet file. The table's own indexes are switched on beneath `options`.
+
+        Those of a query are written, if there is one, which finds the rows of the file under the name `stored`.
+        """
+        frame = self._rows(rows, query)
         settings = {**WRITE_DEFAULTS, **index_options(path), **options}
         with Stopwatch(self.spark) as watch:
             frame.write.format("hudi").options(**settings).mode(mode).save(path)
@@ -67,9 +72,15 @@ class Commands:
         rows.option("checkpointLocation", progress).trigger(availableNow=True).start(to).awaitTermination()
         return {}
 
-    def write_parquet(self, path: str, rows: str, partition_by: list[str], codec: str) -> dict[str, Any]:
+    def _rows(self, file: str, query: str | None) -> DataFrame:
+        frame = self.spark.read.parquet(file)
+        return self.spark.sql(query, stored=frame) if query else frame
+
+    def write_parquet(
+        self, path: str, rows: str, partition_by: list[str], codec: str, query: str | None = None
+    ) -> dict[str, Any]:
         """The same rows as plain Parquet: what Spark itself needs for them."""
-        frame = self.spark.read.parquet(rows)
+        frame = self._rows(rows, query)
         with Stopwatch(self.spark) as watch:
             frame.write.partitionBy(*partition_by).option("compression", codec).parquet(path)
         return {"timings": [watch.seconds]}
