@@ -94,11 +94,13 @@ class StreamBatchRange:
         begin: Position before it; later than the stream's own where changes had to be left out.
         end: Position after it.
         lost: What the stream does not see, and why, for a warning; "" when it sees everything.
+        larger: Why it ends later than was asked for though the stream sees everything, for a warning; "" when it does not.
     """
 
     begin: str
     end: str
     lost: str = ""
+    larger: str = ""
 
 
 def first_position(snapshot: Snapshot, settings: StreamSettings) -> str:
@@ -167,12 +169,13 @@ def next_batch(
     if not commits:
         return StreamBatchRange(begin, max(begin, last), lost) if begin > after else None
     taken = _admitted(snapshot.timeline, commits, settings) if limited else commits
-    end = taken[-1].completed_at
+    asked = end = taken[-1].completed_at
     if kept.lost and not settings.changes:
         end = max(end, min(kept.end, last))  # nobody can read the table as it was before that
     if not settings.changes:
         end = _readable_end(snapshot, begin, (end, last))
-    return StreamBatchRange(begin, end, lost)
+    larger = end > asked and not lost
+    return StreamBatchRange(begin, end, lost, f"cleaning took what the table was at {asked}" if larger else "")
 
 
 def _readable_end(snapshot: Snapshot, begin: str, ends: Sequence[str]) -> str:

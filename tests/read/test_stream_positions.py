@@ -135,6 +135,9 @@ def test_a_batch_does_not_end_where_file_versions_are_cleaned(tmp_path: Path, ki
     rows = [row for batch in by_one for row in rows_of(table, batch)]
     assert set(rows) == set(table.scan().to_table()["id"].to_pylist())
     assert (by_one[-1].end, {batch.lost for batch in by_one}) == (last, {""})
+    first_write = table.timeline.writes[0].completed_at
+    assert (by_one[0].larger, by_one[-1].end > first_write) == (f"cleaning took what the table was at {first_write}", True)
+    assert next_batch(table.snapshot(), BEFORE_ALL, settings()) == StreamBatchRange(BEFORE_ALL, last), "nothing was asked for"
 
 
 def test_a_first_batch_does_not_end_where_versions_of_archived_commits_are_cleaned(tmp_path: Path) -> None:

@@ -138,6 +138,20 @@ def test_lost_commits_end_the_stream_unless_it_may_go_on(tmp_path: Path) -> None
     assert ids_of(lenient, start, lost) == [10], "a batch that was begun before the cleaning has what is left of it"
 
 
+def test_a_batch_that_ends_later_than_its_limit_says_so(tmp_path: Path) -> None:
+    one_version = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = create(tmp_path, rows([0]), options=one_version)
+    table.upsert(rows([0], 2))
+    table.upsert(rows([0], 3))
+    reader = begin(tmp_path, maxFilesPerTrigger="1")
+    start = reader.initialOffset()
+    with pytest.warns(HudiWarning, match=f"at {table.timeline.writes[0].completed_at}: the batch that would end there ends at"):
+        end = limited(reader, start)
+    assert end["offsetCommitTime"] == table.timeline.writes[-1].completed_at
+    assert ids_of(reader, start, end) == [0]
+    assert limited(reader, start) == end, "asked again, it says nothing more"
+
+
 def test_what_belongs_to_no_stream_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create(tmp_path, rows([0]))
     for options in ({"as.of.instant": "2026"}, {"hoodie.datasource.query.type": "read_optimized"}):

@@ -132,16 +132,20 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         found = next_batch(self._table.snapshot(), since[_POSITION], self._settings, self._until, limited=limited)
         if found is None:
             return dict(since)
-        if found.lost and found.lost not in self._warned:
-            self._warned.add(found.lost)
-            warnings.warn(
-                f"the stream of {self._location} has read up to {since[_POSITION]}, and {found.lost}: it goes on at "
-                f"{found.end}, as {FAIL_ON_DATA_LOSS.key}=false says",
-                HudiWarning,
-                stacklevel=2,
-            )
+        if found.lost:
+            self._warn(found.lost, f"it goes on at {found.end}, as {FAIL_ON_DATA_LOSS.key}=false says", since)
+        if found.larger:
+            self._warn(found.larger, f"the batch that would end there ends at {found.end}, and has all its rows", since)
         self._last = _offset(found.end, found.begin) | ({_LOST: found.lost} if found.begin > since[_POSITION] else {})
         return dict(self._last)
+
+    def _warn(self, fact: str, then: str, since: Mapping[str, str]) -> None:
+        """Say something of a batch once, however often Spark asks for it."""
+        if fact in self._warned:
+            return
+        self._warned.add(fact)
+        text = f"the stream of {self._location} has read up to {since[_POSITION]}, and {fact}: {then}"
+        warnings.warn(text, HudiWarning, stacklevel=3)
 
     def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802 - Spark's name
         """Where the table ends, for the progress of the query."""
