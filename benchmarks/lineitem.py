@@ -28,10 +28,11 @@ def rows_file(settings: Settings) -> Path:
     return _kept(settings, f"lineitem-1of{parts}", ["-s", "1", f"--parts={parts}", "--part=1"])
 
 
-def piece_file(settings: Settings, number: int) -> Path:
-    """One of `PIECES` files of 1.5 million other rows each, of scale factor 2; at small scales of as many parts."""
-    parts = round(PARTS * 2 / settings.scale)
-    return _kept(settings, f"lineitem-sf2-{number}of{parts}", ["-s", "2", f"--parts={parts}", f"--part={number}"])
+def piece_file(settings: Settings, number: int, factor: int = 2) -> Path:
+    """One of many files of 1.5 million other rows each, of a scale factor with four times as many; at small scales of more."""
+    parts = round(PARTS * factor / settings.scale)
+    chosen = ["-s", str(factor), f"--parts={parts}", f"--part={number}"]
+    return _kept(settings, f"lineitem-sf{factor}-{number}of{parts}", chosen)
 
 
 def _kept(settings: Settings, name: str, arguments: list[str]) -> Path:

@@ -36,6 +36,7 @@ class Written:
         indexes: Beside `files`.
         updated: Share of the rows that one upsert changed afterwards, at random.
         codec: Of Apache Hudi's files; ours have zstd.
+        pieces: Bulk inserts that made it, each of other rows.
     """
 
     kind: str
@@ -43,14 +44,22 @@ class Written:
     indexes: tuple[str, ...] = ("column_stats", "record_index")
     updated: float = 0
     codec: str = "zstd"
+    pieces: int = 1
 
     def settings(self, settings: Settings) -> Settings:
         """Those under which `lineitem` gives the table's rows."""
         return Settings(settings.scale * self.share, settings.data, settings.rounds)
 
+    def sources(self, settings: Settings) -> list[Path]:
+        """Parquet files with its rows, one for each bulk insert."""
+        own = self.settings(settings)
+        if self.pieces == 1:
+            return [lineitem.rows_file(own)]
+        return [lineitem.piece_file(own, number, self.pieces) for number in range(1, self.pieces + 1)]
+
     def folder(self, settings: Settings, writer: str) -> Path:
         """Where it is kept."""
-        stem = lineitem.rows_file(self.settings(settings)).stem
+        stem = self.sources(settings)[0].stem
         parts = [stem, writer.replace(" ", "-"), self.kind.split("_")[0], *self.indexes, f"{self.updated:g}"]
         parts += [self.codec] if self.codec != "zstd" else []
         return settings.data / "-".join(parts).lower()
@@ -77,8 +86,11 @@ def by_us(settings: Settings, written: Written) -> Path:
     path = written.folder(settings, "ours")
     with _once(path) as unfinished:
         if unfinished is not None:
-            rows = lineitem.rows(written.settings(settings))
+            first, *others = written.sources(settings)
+            rows = pq.read_table(first)
             ours.bulk_insert(unfinished, rows, list(written.indexes), written.kind)
+            for other in others:
+                ours.open_table(unfinished).bulk_insert(pq.read_table(other))
             if written.updated:
                 ours.upsert(unfinished, changed(rows, round(len(rows) * written.updated), RANDOM, 0))
     return path
@@ -89,10 +101,11 @@ def by_hudi(job: Job, process: ApacheHudi, written: Written) -> Path:
     path, own = written.folder(job.settings, apache_of(job.side)), written.settings(job.settings)
     with _once(path) as unfinished:
         if unfinished is not None:
-            rows, options = str(lineitem.rows_file(own)), hudi_options(written, "bulk_insert")
-            process.call("write", timeout=1200, path=str(unfinished), rows=rows, options=options)
+            sources, options = written.sources(job.settings), hudi_options(written, "bulk_insert")
+            for source in sources:
+                process.call("write", timeout=1200, path=str(unfinished), rows=str(source), options=options)
             if written.updated:
-                count = round(pq.read_metadata(rows).num_rows * written.updated)
+                count = round(pq.read_metadata(sources[0]).num_rows * written.updated)
                 batch, options = str(batch_file(own, count, RANDOM, 0)), hudi_options(written, "upsert")
                 process.call("write", timeout=1200, path=str(unfinished), rows=batch, options=options)
     return path
