@@ -17,19 +17,20 @@ from hudimeta.types import Operation
 from tests.plan_cache.test_kept_files import FROM_KEPT, a_table, kept_files, remarks
 from tests.plan_cache.test_same_plans import keeping
 
-ROUNDS = 15
+KEPT = 10
+"""Plans that each process makes of kept ones."""
 PLANNER = Path(__file__).with_name("planner.py")
 
 
-def planner(path: str, options: dict[str, str], *rounds: int) -> subprocess.Popen[str]:
-    command = [sys.executable, str(PLANNER), path, json.dumps(options), *map(str, rounds)]
+def planner(path: str, options: dict[str, str], *numbers: int) -> subprocess.Popen[str]:
+    command = [sys.executable, str(PLANNER), path, json.dumps(options), *map(str, numbers)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("where", ["local", "table"])
 def test_two_processes_beside_a_writer(tmp_path: Path, where: str) -> None:
     table, options = a_table(tmp_path / "t"), keeping(tmp_path / "plans", **{"hudimeta.plan.cache": where})
-    running = [planner(table.path, options, ROUNDS) for _ in range(2)]
+    running = [planner(table.path, options, KEPT) for _ in range(2)]
     ts = 3
     while any(process.poll() is None for process in running):
         table.write(Operation.UPSERT, simple_rows(range(ts % 9, ts % 9 + 3), ts, partitions=4))
@@ -37,10 +38,6 @@ def test_two_processes_beside_a_writer(tmp_path: Path, where: str) -> None:
     for process in running:
         told, errors = process.communicate()
         assert process.returncode == 0, errors
-        assert (
-            json.loads(told).get(FROM_KEPT[0], 0) + json.loads(told)["planned from a kept plan and N commits that came since"]
-            > 9
-        )
         assert not [text for text in json.loads(told) if "damaged" in text]
     remarks(table.path, options)
     assert remarks(table.path, options) == FROM_KEPT, "of what the processes have left"
