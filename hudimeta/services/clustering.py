@@ -22,7 +22,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.engine import LocalEngine, nearby_if_small
+from hudimeta.engine import Engine, LocalEngine, nearby_if_small
 from hudimeta.errors import CommitConflict, ConfigError, StorageError, UnsupportedFeature
 from hudimeta.indexes.bucket.consistent_hashing import HashRing, HashRings
 from hudimeta.indexes.bucket.ring_changes import (
@@ -47,6 +47,7 @@ from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage import is_on_disk
 from hudimeta.table.clustering_plan import PlannedGroup, StoredClustering, decode_clustering_plan, encode_clustering_plan
 from hudimeta.table.compaction_plan import PlannedSlice
 from hudimeta.table.file_names import new_file_id
@@ -68,6 +69,8 @@ __all__ = [
 ]
 
 _MEBIBYTE = 1 << 20
+_LARGE_FILE = 4 * _MEBIBYTE
+"""Of such a file to copy the bytes, and to look at their checksums, takes longer than to find out where they lie."""
 _PACKAGE = "org.apache.hudi.client.clustering.run.strategy."
 _COPYING = "SparkBinaryCopyClusteringExecutionStrategy"
 _STALE = "Take the plan back with t.services.clustering.cancel(…), and plan again."
@@ -241,8 +244,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
         task: ReadTask = reading(session, snapshot, schema, history)
         writer, copies = table.writer(instant, schema), planned.executor == _COPYING
         run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
-        size = sum(one.size for work in works for one in work.slices)
-        written = nearby_if_small(session.engine, size).map(run, works)
+        engine = _engine_for(session, [one.size for work in works for one in work.slices], copies)
+        written = engine.map(run, works)
     for ring, _ in rings.values():
         put_ring(session.storage, ring)
     replaced: dict[str, list[str]] = {}
@@ -263,6 +266,17 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     counts = {"file_groups_added": len(files), "file_groups_replaced": len(planned.slices)}
     commit = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), **counts)
     return session.reported(_report(commit, works, written, planned), write.action)
+
+
+def _engine_for(session: WriteSession, sizes: Sequence[int], copies: bool) -> Engine:
+    """Where groups whose slices have such sizes are put together.
+
+    To copy a small file is work of Python's own, which threads hand to and fro, unless they wait for an object store.
+    """
+    engine = nearby_if_small(session.engine, sum(sizes))
+    if copies and isinstance(engine, LocalEngine) and is_on_disk(session.storage) and sum(sizes) < _LARGE_FILE * len(sizes):
+        return LocalEngine(1)
+    return engine
 
 
 def _report(

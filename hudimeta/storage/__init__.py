@@ -2,7 +2,7 @@
 
 from hudimeta.storage.counting import CountingStorage, Request, RequestKind, RequestLog, kept_by, purpose_of
 from hudimeta.storage.inside import check_native_files, is_inside
-from hudimeta.storage.local import LocalStorage, in_one_go
+from hudimeta.storage.local import LocalStorage, in_one_go, is_on_disk
 from hudimeta.storage.local_names import TEMPORARY_SUFFIX
 from hudimeta.storage.locate import absolute_location, open_storage
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
@@ -26,6 +26,7 @@ __all__ = [
     "at_once",  # many small requests at once
     "check_native_files",
     "in_one_go",
+    "is_on_disk",
     "is_inside",
     "join",
     "kept_by",

@@ -26,7 +26,7 @@ from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream
 from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
-__all__ = ["LocalStorage", "in_one_go"]
+__all__ = ["LocalStorage", "in_one_go", "is_on_disk"]
 
 _MOST_STAGED = 64
 """Each staged file is a descriptor."""
@@ -279,8 +279,16 @@ class _LocalOutput(FileOutput):
 
 def in_one_go(storage: object) -> contextlib.AbstractContextManager[None]:
     """`LocalStorage.in_one_go` of the local disk below some storage; on other stores each request stands for itself."""
-    while storage is not None:
-        if isinstance(storage, LocalStorage):
-            return storage.in_one_go()
+    disk = _disk_below(storage)
+    return contextlib.nullcontext() if disk is None else disk.in_one_go()
+
+
+def is_on_disk(storage: object) -> bool:
+    """Whether below some storage is the local disk, so that no request waits for a network."""
+    return _disk_below(storage) is not None
+
+
+def _disk_below(storage: object) -> LocalStorage | None:
+    while storage is not None and not isinstance(storage, LocalStorage):
         storage = getattr(storage, "inner", None)
-    return contextlib.nullcontext()
+    return storage
