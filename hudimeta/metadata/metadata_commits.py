@@ -1,7 +1,7 @@
 """Commits of the metadata table: which of them count, and which may have made base files.
 
 A commit counts when its instant is completed in the metadata table and not pending in the data table, because a writer
-completes both under one lock, the metadata table first.
+completes both under one lock, the metadata table first. Nor does it count while the instant is being taken back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MetadataCommits:
 
     def is_visible(self, instant: str) -> bool:
         """True when what an instant wrote into the metadata table counts."""
-        if instant in self._pending_data or instant in self._strays:
+        if instant in self._uncounted or instant in self._strays:
             return False
         return self.timeline.is_committed(instant) or is_archived_beginning(self.timeline, instant)
 
@@ -39,9 +39,9 @@ class MetadataCommits:
         return frozenset(i.time for i in strays(self.timeline, self.data) if i.is_completed)
 
     @cached_property
-    def _pending_data(self) -> frozenset[str]:
+    def _uncounted(self) -> frozenset[str]:
         completed = {i.time for i in self.data.completed}
-        return frozenset(i.time for i in self.data.pending if i.time not in completed)
+        return frozenset(i.time for i in (*self.data.pending, *self.data.undone) if i.time not in completed)
 
     def completion(self, instant: str) -> str:
         """Completion time of a visible instant; the instant itself where no one knows it any more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hudimeta import Table
@@ -14,6 +15,7 @@ from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.services.rollback import roll_back
 from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Action, Operation
 from hudimeta.write.table_writer import write_rows
 from tests.services.test_restore import TYPES, a_table, go_on, is_sound
@@ -134,6 +136,26 @@ def test_a_rollback_that_died_is_seen_by_all_and_finished_by_the_next_write(tmp_
     write_rows(beside, Operation.UPSERT, simple_rows([1, 40], 8))
     table.model.write(Operation.UPSERT, simple_rows([1, 40], 8))
     is_sound(table)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_no_index_speaks_of_a_write_whose_rollback_died(tmp_path: Path, type: str) -> None:
+    """It has taken the old values of its rows out of the indexes: who looks these up must find the rows all the same."""
+    table = a_table(tmp_path / "t", **{"hoodie.datasource.write.table.type": type}, **KEPT)
+    kept = table.model.copy()
+    last = table.write(Operation.UPSERT, simple_rows([1, 3, 5, 30], 7))
+    with pytest.raises(KeyboardInterrupt):
+        roll_back(table.session(Dying(table.path)), last.instant)
+    face = Table(table.path)
+    assert {"record_index", "secondary_index_ts"} <= set(proven_indexes(face.snapshot().metadata))
+    for ts in (1, 2, 7):
+        scan = face.scan(f"ts = {ts}")
+        wanted = sorted(row["id"] for rows in kept.rows.values() for row in rows if row["ts"] == ts)
+        assert sorted(scan.to_table()["id"].to_pylist()) == wanted
+        assert "secondary" in str(scan.report)
+    known = face.metadata.record_index(pa.array(["k0001", "k0030"]))
+    assert known["record_key"].to_pylist() == ["k0001"]
+    check_all(table.storage, ALWAYS)
 
 
 def test_a_plan_that_was_torn_as_it_was_written_hides_no_write(tmp_path: Path) -> None:
