@@ -4,6 +4,7 @@ __all__ = [
     "bootstrap",  # rows whose columns lie in another table
     "copied_files",  # base files put together without being decoded
     "fold",  # a log's records to one version a key
+    "kept_groups",  # parts of a base file that stay when it is written anew
     "log_damage",  # damage, or what a dead writer left
     "log_folding",  # a log as what a log compaction writes
     "log_keys",  # which log files may touch a key

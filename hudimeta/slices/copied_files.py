@@ -6,7 +6,7 @@ tell them. Where files of others tell no range of keys or no filter that can be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property, partial
 from typing import Any
@@ -31,7 +31,7 @@ from hudimeta.schema.conform import conform
 from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["CopiedFiles"]
+__all__ = ["CopiedFiles", "bounds_told", "reader_of"]
 
 _KEY_COLUMN, _NAME_COLUMN = META_COLUMNS[2], META_COLUMNS[4]
 
@@ -57,7 +57,7 @@ class CopiedFiles:
                 file = self._open.enter_context(self._storage.open_input(path))
                 self._files.append(file)
                 metadata, end = read_end(file, path, size)
-                self._sources.append(StitchSource(path, metadata, bytes(end.footer), _reader(file)))
+                self._sources.append(StitchSource(path, metadata, bytes(end.footer), reader_of(file)))
             self._open = self._open.pop_all()
         return self
 
@@ -117,19 +117,27 @@ class CopiedFiles:
         entries |= {CALENDAR_KEY: calendar.decode()} if calendar is not None else {}
         size, metadata = stitch(stream, self._sources, _NAME_COLUMN, name, entries)
         footer = footer_of(metadata, name)
-        return BaseFileSummary(size, metadata.num_rows, footer, self._bounds(footer.statistics, bounds_of), low, high)
+        bounds = bounds_told(footer.statistics, bounds_of, self.columns)
+        return BaseFileSummary(size, metadata.num_rows, footer, bounds, low, high)
 
-    def _bounds(self, stated: pa.Table, wanted: Sequence[str]) -> pa.Table:
-        """Exact bounds, as `column_bounds` gives them: columns of which the footers tell too little are read."""
-        stated = stated.filter(pc.is_in(stated["column"], pa.array(wanted, pa.string())))
-        rows = {stated["column"][at].as_py(): stated.slice(at, 1) for at in range(stated.num_rows)}
-        unknown = [name for name, row in rows.items() if not _is_told(row)]
-        found = BoundsOfColumns(unknown)
-        for name in rows.keys() - unknown:
-            sides = (typed_scalar(rows[name][side], 0) for side in ("min", "max"))
-            found.tell(name, *sides, *(rows[name][count][0].as_py() for count in ("null_count", "value_count")))
-        found.add(self.columns(unknown))
-        return found.table()
+
+def bounds_told(stated: pa.Table, wanted: Sequence[str], read: Callable[[Sequence[str]], pa.Table]) -> pa.Table:
+    """Exact bounds of columns, as `column_bounds` gives them.
+
+    Args:
+        stated: What the footer tells (`ParquetFooter.statistics`).
+        wanted: Columns.
+        read: Reads columns of which it tells too little.
+    """
+    stated = stated.filter(pc.is_in(stated["column"], pa.array(wanted, pa.string())))
+    rows = {stated["column"][at].as_py(): stated.slice(at, 1) for at in range(stated.num_rows)}
+    unknown = [name for name, row in rows.items() if not _is_told(row)]
+    found = BoundsOfColumns(unknown)
+    for name in rows.keys() - unknown:
+        sides = (typed_scalar(rows[name][side], 0) for side in ("min", "max"))
+        found.tell(name, *sides, *(rows[name][count][0].as_py() for count in ("null_count", "value_count")))
+    found.add(read(unknown))
+    return found.table()
 
 
 def _is_told(row: pa.Table) -> bool:
@@ -140,7 +148,7 @@ def _is_told(row: pa.Table) -> bool:
     return nulls is not None and exact and (low.is_valid or nulls == row["value_count"][0].as_py())
 
 
-def _reader(file: Any) -> Any:
+def reader_of(file: Any) -> Callable[[int, int], pa.Buffer]:
     """Bytes of a file; of one that is mapped into memory they are not copied."""
 
     def read(offset: int, length: int) -> pa.Buffer:

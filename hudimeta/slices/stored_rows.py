@@ -20,6 +20,7 @@ from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
+from hudimeta.slices.kept_groups import KeptGroups, Touched
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.slice_keys import with_virtual_keys
 from hudimeta.slices.slice_rows import SliceRows
@@ -42,10 +43,17 @@ _WORTH_CODING = 50_000
 
 @dataclass(frozen=True)
 class StoredRows:
-    """A base file. Attributes: rows: In the writer's schema, but for columns of `CODES`. footer: Of the file."""
+    """A base file.
+
+    Attributes:
+        rows: In the writer's schema, but for columns of `CODES`; without those of `kept`.
+        footer: Of the file.
+        kept: Row groups that stay as they are; None where all rows are read.
+    """
 
     rows: pa.Table
     footer: ParquetFooter
+    kept: KeptGroups | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,18 @@ class StoredRowsReader:
     codable: Collection[str] = ()
     sources: SliceRows | None = None
 
-    def __call__(self, partition_path: str, name: str, size: int) -> StoredRows:
-        """All rows of a file of so many bytes. Raises CorruptFileError: it is not what was written."""
+    def __call__(self, partition_path: str, name: str, size: int, touched: Touched | None = None) -> StoredRows:
+        """The rows of a file.
+
+        Args:
+            partition_path: Where it is.
+            name: Its name.
+            size: Its bytes.
+            touched: What a write has for it; row groups of which it touches no row may be left out. None for all rows.
+
+        Raises:
+            CorruptFileError: It is not what was written.
+        """
         import pyarrow.parquet as pq
 
         path = join(partition_path, name)
@@ -82,10 +100,14 @@ class StoredRowsReader:
             # Damage that went unnoticed here would have a right checksum in the new file.
             file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True)
             with pages_named(path, source, metadata, range(metadata.num_row_groups), None):
-                rows = file.read()
-        if rows.num_rows != metadata.num_rows:
-            raise CorruptFileError(path, 0, f"{metadata.num_rows} rows", rows.num_rows)
-        return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path))
+                asked = touched if self.history is None and self.virtual is None else None
+                kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked)
+                groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
+                rows = file.read() if kept is None else file.read_row_groups(groups)
+        expected = sum(metadata.row_group(number).num_rows for number in groups)
+        if rows.num_rows != expected:
+            raise CorruptFileError(path, 0, f"{expected} rows", rows.num_rows)
+        return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path), kept)
 
     def _whole(self, skeleton: FileSlice, sources: SliceRows) -> StoredRows:
         """The rows that a skeleton stands for, with the columns of its source."""

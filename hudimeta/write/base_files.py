@@ -32,6 +32,7 @@ from hudimeta.keys.partition_metafile import mark_partition
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.slices.copied_files import CopiedFiles
 from hudimeta.slices.fold import fold_log_records
+from hudimeta.slices.kept_groups import KeptGroups
 from hudimeta.slices.log_parts import DataPart, LogPart
 from hudimeta.slices.merge import MergeCounts, SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
@@ -99,6 +100,7 @@ class _File:
         merged: What became of the others.
         previous: The base file that is superseded; None where it begins its file group.
         known: What the superseded file's footer tells of the keys.
+        kept: Row groups of the superseded file that lie around the rows.
     """
 
     partition_path: str
@@ -109,6 +111,7 @@ class _File:
     merged: MergeCounts = field(default_factory=MergeCounts)
     previous: BaseFileName | None = None
     known: KnownKeys | None = None
+    kept: KeptGroups | None = None
 
 
 class BaseFileWriter:
@@ -170,7 +173,7 @@ class BaseFileWriter:
         Args:
             partition_path: Where.
             previous: The base file that is superseded.
-            stored: Its rows.
+            stored: Its rows, or those that a change may touch and what stays of it.
             changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
             inserts: Rows to append, meta columns included.
             token: Of the task.
@@ -185,7 +188,8 @@ class BaseFileWriter:
         full = with_file_name(with_inserts(merged, inserts), str(name)).unify_dictionaries()
         facts = row_changes(base, full, self._format.facts, touched, same_keys)
         known = self._known_keys(stored, merged, inserts)
-        written = self._write(_File(partition_path, name, full, facts, inserts.num_rows, merger.counts, previous, known))
+        counts = (inserts.num_rows, merger.counts)
+        written = self._write(_File(partition_path, name, full, facts, *counts, previous, known, stored.kept))
         return self._with_changes(written, base, full, str(token))
 
     def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table) -> KnownKeys | None:
@@ -261,16 +265,21 @@ class BaseFileWriter:
     def _write(self, file: _File) -> WrittenFile:
         marker = _marker(file.partition_path, file.name, merges=file.previous is not None)
         stored = file.rows if self._format.populate else hide_meta_columns(file.rows, file_name=True)
-        with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
-            written = write_base_file(
-                stream,
-                stored,
-                avro_schema=self._format.avro_schema,
-                settings=ParquetSettings(self._format.codec, bloom=self._format.bloom),
-                bounds_of=self._format.statistics,
-                known=file.known,
-                name=str(file.name),
-            )
+        form, name = self._format, str(file.name)
+        settings = ParquetSettings(form.codec, bloom=form.bloom)
+        with marked_output(self._storage, self._instant, marker, in_task=form.in_task) as stream:
+            if file.kept is not None:
+                written = file.kept.write(stream, stored, name, form.avro_schema, settings, form.statistics, file.known)
+            else:
+                written = write_base_file(
+                    stream,
+                    stored,
+                    avro_schema=form.avro_schema,
+                    settings=settings,
+                    bounds_of=form.statistics,
+                    known=file.known,
+                    name=name,
+                )
         return self._recorded(file, written)
 
     def _recorded(self, file: _File, written: BaseFileSummary) -> WrittenFile:

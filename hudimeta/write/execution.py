@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,10 +20,11 @@ from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
 from hudimeta.schema import with_meta_columns
+from hudimeta.slices.kept_groups import Touched
 from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
-from hudimeta.slices.stored_rows import StoredRows, with_codes
+from hudimeta.slices.stored_rows import StoredRowsReader, with_codes
 from hudimeta.table.file_names import WriteToken, new_file_id, parse_base_file
 from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
@@ -46,7 +47,7 @@ class FileWriters:
         instant: Of the write.
         rules: Which version of a row wins.
         base_files: Writes base files.
-        read_base: Reads all rows of a base file in the writer's schema: partition path, name, size -> `StoredRows`.
+        read_base: Reads the rows of a base file in the writer's schema.
         logs: Writes log files; None for a copy-on-write table.
         ordering_of: Reads the ordering values that some keys have in a file slice.
         keys_of: Reads the keys of a base file.
@@ -55,12 +56,13 @@ class FileWriters:
         only: Columns that log files store of the rows besides meta columns; None for all.
         early: Looks for other writers before a file is written; None for no look.
         codable: Columns of new base files that may be codes; see `with_codes`.
+        may_keep: Row groups of base files that a write does not touch may stay as they are.
     """
 
     instant: str
     rules: MergeRules
     base_files: BaseFileWriter
-    read_base: Callable[[str, str, int], StoredRows]
+    read_base: StoredRowsReader
     logs: LogFileWriter | None
     ordering_of: OrderingReader
     keys_of: KeyReader
@@ -69,6 +71,7 @@ class FileWriters:
     only: frozenset[str] | None = None
     early: EarlyLook | None = None
     codable: frozenset[str] = frozenset()
+    may_keep: bool = False
 
     @classmethod
     def of(
@@ -97,6 +100,8 @@ class FileWriters:
             only,
             None if early is None else EarlyLook(session.storage, session.properties, early, write),
             table.codable(schema),
+            # A merger of the user's may give a row another key, and of expressions no footer tells.
+            session.rules.merger is None and not table.facts_wanted().expressions,
         )
 
 
@@ -192,7 +197,8 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
 
 
 def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone: KeyedBatch, token: WriteToken) -> WrittenFile:
-    stored = writers.read_base(piece.partition_path, piece.base.name, piece.base.size)
+    touched = _touched(batch, piece) if writers.may_keep else None
+    stored = writers.read_base(piece.partition_path, piece.base.name, piece.base.size, touched)
     name = parse_base_file(piece.base.name)
     if name is None:
         raise ValueError(piece.base.name)
@@ -220,6 +226,13 @@ def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone:
     written = writers.base_files.rewrite(piece.partition_path, name, stored, changes, inserts, token)
     count = len(several)
     return replace(written, inserted=written.inserted - count, deleted=written.deleted - count, updated=written.updated + count)
+
+
+def _touched(batch: KeyedBatch, piece: GroupRewrite) -> Touched | None:
+    """What a piece has for its base file; None where rows without keys are changed."""
+    if batch.keys is None:
+        return None if len(piece.known) else Touched(pa.array([], pa.string()), len(piece.inserted))
+    return Touched(batch.keys.take(pa.array(piece.known)), len(piece.inserted) + len(piece.unresolved))
 
 
 def _begin_group(writers: FileWriters, part: KeyedBatch, group: NewGroup, token: WriteToken) -> list[WrittenFile]:

@@ -33,7 +33,7 @@ from hudimeta.slices.slice_keys import (
     slice_of,
 )
 from hudimeta.slices.slice_rows import SliceRows
-from hudimeta.slices.stored_rows import StoredRows, StoredRowsReader, codable_columns
+from hudimeta.slices.stored_rows import StoredRowsReader, codable_columns
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.snapshot.table_schema import files_hold
 from hudimeta.table.column_defaults import column_defaults
@@ -146,8 +146,8 @@ class TableFiles:
         options = self._session.options
         return options.get(keys.BLOOM_FPP) if options.get(keys.LOG_KEYS) and self._session.properties.populate_meta else None
 
-    def read_base(self, schema: pa.Schema) -> Callable[[str, str, int], StoredRows]:
-        """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
+    def read_base(self, schema: pa.Schema) -> StoredRowsReader:
+        """A reader of base files, in a schema with meta columns; with record keys, stored or not."""
         session, codable = self._session, self.codable(schema)
         virtual = None if session.properties.populate_meta else self.generator()
         sources = None

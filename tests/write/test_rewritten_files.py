@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,7 +20,7 @@ import hudimeta
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.bloom import BloomFilter, TypeCode
+from hudimeta.formats.bloom import BloomFilter, BloomRow, TypeCode, size_of_filter
 from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY, MAX_KEY_KEY, MIN_KEY_KEY
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys, checksum_of
@@ -95,10 +96,20 @@ def checked(path: Path, expected: list[dict[str, Any]]) -> ParquetFooter:
     stored, footer = pq.ParquetFile(file).read(), footer_of(file)
     assert stored["_hoodie_file_name"].unique().to_pylist() == [file.name]
     keys = stored["_hoodie_record_key"]
-    assert footer.bloom_text == BloomFilter.create_sized(keys, "DYNAMIC_V0", 1e-9, max(len(keys), 1)).to_base64()
+    assert_filter_is_of(keys, footer.bloom_text)
     assert (footer.min_key, footer.max_key) == (pc.min(keys).as_py(), pc.max(keys).as_py())
     assert_statistics_are_exact(table, stored, file.name)
     return footer
+
+
+def assert_filter_is_of(keys: pa.ChunkedArray, text: str | None) -> None:
+    """A filter of these keys and no others, with room for no more than as many."""
+    assert text is not None
+    (row,) = BloomFilter.from_base64(text, "DYNAMIC_V0").rows
+    least = size_of_filter(max(len(keys), 1), 1e-9)
+    assert least[0] <= row.bit_count <= 2 * least[0]
+    none = BloomFilter("SIMPLE", (BloomRow(row.bit_count, row.hash_count, np.zeros_like(row.content)),))
+    assert (BloomFilter.united([none], keys).rows[0].content == row.content).all()
 
 
 def assert_statistics_are_exact(table: hudimeta.Table, stored: pa.Table, name: str, columns: Sequence[str] = NAMED) -> None:

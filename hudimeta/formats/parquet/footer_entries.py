@@ -89,5 +89,7 @@ def _bloom_entries(
     capacity = max(1, min(count, settings.max_entries))
     text = known.filter_text(kind, capacity, p, count) if known is not None else None
     if text is None:
+        if known is not None and len(known.added):  # more will follow, which are then added to this filter
+            capacity = max(capacity, min(capacity + capacity // 2, settings.max_entries))
         text = BloomFilter.create_sized(keys(), kind, p, capacity).to_base64()
     return {BLOOM_KEY: text, BLOOM_TYPE_KEY: settings.kind, BLOOM_CHECKSUM_KEY: checksum_of(text)}

@@ -1,8 +1,9 @@
 """The bloom filter of a file, made of the filters of the files that its rows come from: hashing every key again is dear.
 
 A filter tells nothing of the keys that it was made of, so it is taken over only with the checksum that was written beside it.
-Filters of one size become one row, where that is, bit for bit, the row that hashing all keys would give. Filters of files that
-are put together become the rows of a dynamic one. It lets as many foreign keys pass as they did, and asks each row for a key.
+Filters of one size become one row, where that is, bit for bit, the row that hashing all keys would give. That of one file takes
+more keys, where it has room for them. Filters of files that are put together become the rows of a dynamic one. It lets as many
+foreign keys pass as they did, and asks each row for a key.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["FileKeys", "KnownKeys", "checksum_of"]
 
 _MOST_ROWS = 16
 """Of a filter that is put together. A key is looked for in one row after the other, and by Apache Hudi hashed for each."""
+_MOST_ROOM, _MOST_HASHES = 2, 1.5
+"""So many times the bits, and the hashes of a key, a filter may have of one that is made anew."""
 _BITS_OF_A_CHARACTER = 6
 """In base64."""
 _MOST_TIMES = 4
@@ -56,9 +59,18 @@ class FileKeys:
         told = (low, high) if FOOTER_KEY in footer.key_value and low is not None and high is not None else None
         return cls(text if trusted else None, read, footer.num_rows, told)
 
-    def filter_of(self, bits: int, hashes: int) -> BloomFilter | None:
-        """The filter, if it has one row of such a size."""
-        if self.text is None or BloomFilter.size_in(self.text) != (bits, hashes):
+    def filter_of(self, bits: int, hashes: int, *, exactly: bool = True) -> BloomFilter | None:
+        """The filter, if it has one row of such a size.
+
+        Args:
+            bits: Of the row.
+            hashes: Of a key.
+            exactly: Some more of either will not do.
+        """
+        size = None if self.text is None else BloomFilter.size_in(self.text)
+        if self.text is None or size is None or (exactly and size != (bits, hashes)):
+            return None
+        if not (bits <= size[0] <= _MOST_ROOM * bits and hashes <= size[1] <= _MOST_HASHES * hashes):
             return None
         found = BloomFilter.from_base64(self.text)
         return found if len(found.rows) == 1 else None
@@ -81,11 +93,16 @@ class KnownKeys:
     @property
     def told(self) -> tuple[int, str, str] | None:
         """How many they are, the smallest and the greatest, if the footers of the files tell."""
+        import pyarrow.compute as pc
+
         bounds = [one.bounds for one in self.files if one.count]
-        if len(self.added) or not bounds or None in bounds:
+        if not bounds or None in bounds:
             return None
+        if len(self.added):
+            more = pc.min_max(self.added).as_py()
+            bounds.append((more["min"], more["max"]))
         low, high = zip(*(one for one in bounds if one is not None), strict=True)
-        return sum(one.count for one in self.files), min(low), max(high)
+        return sum(one.count for one in self.files) + len(self.added), min(low), max(high)
 
     def filter_text(self, kind: TypeCode, capacity: int, p: float, count: int) -> str | None:
         """Base64 of the filter over all keys.
@@ -102,7 +119,8 @@ class KnownKeys:
         beside = self._side_by_side(capacity, p) if self.side_by_side and kind == "DYNAMIC_V0" else None
         if beside is not None:
             return beside.to_base64()
-        filters = [one.filter_of(*size_of_filter(capacity, p, count)) for one in self.files]
+        size, alone = size_of_filter(capacity, p, count), len(self.files) == 1
+        filters = [one.filter_of(*size, exactly=not alone) for one in self.files]
         known = [one for one in filters if one is not None]
         unread = [one for one, found in zip(self.files, filters, strict=True) if found is None]
         readers = [one.read for one in unread if one.read is not None]
@@ -110,7 +128,7 @@ class KnownKeys:
             return None
         unknown = [self.added, *(read() for read in readers)]
         more = pa.chunked_array([chunk for keys in unknown for chunk in keys.chunks], pa.string())
-        if not len(more) and len(self.files) == 1 and known[0].type_code == kind:
+        if not len(more) and alone and known[0].type_code == kind:
             return self.files[0].text
         whole = BloomFilter.united(known, more)
         return (whole if kind == "SIMPLE" else whole.as_dynamic(capacity, count)).to_base64()

@@ -58,12 +58,14 @@ class StitchSource:
         metadata: pyarrow's `FileMetaData`, as `read_end` verified it.
         footer: The bytes that it was made of.
         read: Bytes of the file: offset, length.
+        groups: Numbers of the row groups that are copied; None for all.
     """
 
     path: str
     metadata: Any
     footer: bytes
     read: Read
+    groups: Sequence[int] | None = None
 
     def entry(self, key: str) -> bytes | None:
         """An entry of the key/value metadata."""
@@ -107,7 +109,7 @@ def _place_of(source: StitchSource, column: str) -> int:
 def stitch(
     stream: Any, sources: Sequence[StitchSource], name_column: str, name: str, entries: Mapping[str, str]
 ) -> tuple[int, Any]:
-    """Write a file that has all row groups of its sources.
+    """Write a file that has the row groups of its sources.
 
     Args:
         stream: Has `write(bytes)`; closing it stays with the caller.
@@ -128,7 +130,8 @@ def stitch(
     file = _Stitching(stream, name, at, nullable=bool(sources[0].metadata.schema.column(at).max_definition_level))
     footers = [decode_footer(source.footer) for source in sources]
     for source, footer in zip(sources, footers, strict=True):
-        file.append(source, footer[_GROUPS][1].values)
+        groups = footer[_GROUPS][1].values
+        file.append(source, groups if source.groups is None else [groups[number] for number in source.groups])
     size, end = file.finish(footers[0], dict(entries) | blank_entries(name))
     return size, pq.read_metadata(pa.BufferReader(end))
 
@@ -155,7 +158,7 @@ class _Stitching:
         self._written += len(data)
 
     def append(self, source: StitchSource, groups: Sequence[Fields]) -> None:
-        """All row groups of a file."""
+        """Row groups of a file."""
         indexes = _IndexBytes(source, groups)
         for group in groups:
             self._group(source, group, indexes)

@@ -1,0 +1,186 @@
+"""Row groups that a write does not touch are in the next base file as they were, to the byte."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hudimeta
+from hudimeta.errors import CorruptFileError
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from tests.write.test_rewritten_files import assert_filter_is_of, assert_statistics_are_exact, file_of, footer_of
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("ts", pa.int64()),
+        ("word", pa.string()),
+        ("kind", pa.string()),
+        ("x", pa.float64()),
+        ("point", pa.struct([("a", pa.float32()), ("b", pa.string())])),
+    ]
+)
+NAMED = ("word", "kind", "ts")
+FIRST = 20_000
+NAME_COLUMN = 4
+
+
+def rows(ids: Iterable[int], ts: int = 1) -> pa.Table:
+    own = list(ids)
+    number = pa.array(own, pa.int64())
+    point = pa.StructArray.from_arrays([number.cast(pa.float32()), pa.array([None if n % 5 else "b" for n in own])], ["a", "b"])
+    columns = [
+        pa.array([f"k{n:06d}" for n in own]),
+        pa.array([ts] * len(own), pa.int64()),
+        pa.array([f"word {n} of {ts}" for n in own]),
+        pa.array(["abc"[n % 3] for n in own]),
+        pa.array([float("nan") if n % 1000 == 1 else n / 7 for n in own]),
+        point,
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+class Grown:
+    """A table of one file that begins with one row group of `FIRST` rows; `held` says the `ts` of each of its rows."""
+
+    def __init__(self, path: Path, **how: Any) -> None:
+        indexes = ["column_stats", "bloom_filters", "record_index"]
+        self.path = path
+        self.table = hudimeta.Table.create(str(path), SCHEMA, "id", ordering=["ts"], **({"indexes": indexes} | how))
+        self.table.bulk_insert(rows(range(FIRST)))
+        self.held = dict.fromkeys(range(FIRST), 1)
+        self.ts = 1
+
+    def put(self, verb: str, ids: Iterable[int]) -> None:
+        self.ts += 1
+        batch = rows(ids, self.ts)
+        numbers = [int(key[1:]) for key in batch["id"].to_pylist()]
+        if verb == "delete":
+            self.table.delete(batch.select(["id"]))
+            for number in numbers:
+                self.held.pop(number, None)
+            return
+        getattr(self.table, verb)(batch)
+        self.held |= dict.fromkeys(numbers, self.ts)
+
+    @property
+    def file(self) -> Path:
+        return file_of(self.path, self.table)
+
+    @property
+    def groups(self) -> list[int]:
+        metadata = pq.read_metadata(self.file)
+        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+    def pages(self, group: int) -> list[bytes]:
+        """Of each column of a row group but that of the file's name."""
+        content, found = self.file.read_bytes(), pq.read_metadata(self.file).row_group(group)
+        chunks = [found.column(at) for at in range(found.num_columns) if at != NAME_COLUMN]
+        starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+        return [content[at : at + c.total_compressed_size] for at, c in zip(starts, chunks, strict=True)]
+
+    def check(self) -> None:
+        """Rows, invariants, and what the file says of itself."""
+        found = hudimeta.Table(str(self.path)).scan(columns=SCHEMA.names).to_table().sort_by("id")
+        numbers = sorted(self.held)
+        wanted = pa.concat_tables([SCHEMA.empty_table(), *(rows([n], self.held[n]) for n in numbers if self.held[n] > 1)])
+        old = rows([n for n in numbers if self.held[n] == 1])
+        assert repr(found.to_pylist()) == repr(pa.concat_tables([old, wanted]).sort_by("id").to_pylist())
+        check_all(open_storage(str(self.path)))
+        stored, footer = pq.ParquetFile(self.file).read(), footer_of(self.file)
+        assert stored["_hoodie_file_name"].unique().to_pylist() == [self.file.name]
+        assert_filter_is_of(stored["_hoodie_record_key"], footer.bloom_text)
+        if "column_stats" in self.table.properties.metadata_partitions:
+            assert_statistics_are_exact(self.table, stored, self.file.name, NAMED)
+
+
+def test_appended_rows_leave_the_others(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t")
+    pages = grown.pages(0)
+    grown.put("insert", range(FIRST, FIRST + 100))
+    assert (grown.groups, grown.pages(0)) == ([FIRST, 100], pages)
+    grown.check()
+    grown.put("upsert", [FIRST + 3, FIRST + 200])
+    assert (grown.groups, grown.pages(0)) == ([FIRST, 101], pages)
+    grown.put("delete", [FIRST + 3])
+    assert (grown.groups, grown.pages(0)) == ([FIRST, 100], pages)
+    grown.check()
+
+
+def test_a_change_of_most_rows_writes_all_anew(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t")
+    grown.put("insert", range(FIRST, FIRST + 100))
+    grown.put("upsert", [7])
+    assert grown.groups == [FIRST + 100]
+    grown.check()
+
+
+def test_the_rows_of_a_group_in_the_middle_stay_there(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t")
+    grown.put("insert", range(FIRST, FIRST + 9_900))
+    grown.put("insert", range(FIRST + 9_900, FIRST + 10_000))
+    assert grown.groups == [FIRST, 9_900, 100]
+    first, last = grown.pages(0), grown.pages(2)
+    grown.put("upsert", [FIRST + 5])
+    assert (grown.groups, grown.pages(0), grown.pages(2)) == ([FIRST, 9_900, 100], first, last)
+    grown.check()
+    grown.put("delete", range(FIRST, FIRST + 9_900, 4))
+    assert (grown.groups, grown.pages(0), grown.pages(2)) == ([FIRST, 7_425, 100], first, last)
+    grown.check()
+
+
+def test_a_row_group_without_rows_is_none(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t")
+    grown.put("insert", range(FIRST, FIRST + 100))
+    pages = grown.pages(0)
+    grown.put("delete", range(FIRST, FIRST + 100))
+    assert (grown.groups, grown.pages(0)) == ([FIRST], pages)
+    grown.check()
+
+
+def test_row_groups_stay_few(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t", indexes=[])
+    pages, most = grown.pages(0), 0
+    for number in range(20):
+        grown.put("insert", range(FIRST + 600 * number, FIRST + 600 * number + 600))
+        most = max(most, len(grown.groups))
+    assert (most, grown.pages(0)) == (3, pages)
+    assert sum(grown.groups) == FIRST + 20 * 600
+    grown.check()
+
+
+@pytest.mark.rotation(3)
+@pytest.mark.parametrize("seed", range(3))
+def test_random_writes(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    kept = {"hoodie.table.cdc.enabled": "true"} if seed == 1 else {}
+    grown = Grown(tmp_path / "t", options=kept | ({"hoodie.write.table.version": "9"} if seed == 2 else {}))
+    grown.table.indexes.create("by_kind", "secondary_index", columns=["kind"])
+    for _ in range(12):
+        top, verb = max(grown.held), chance.choice(("insert", "upsert", "upsert", "delete"))
+        first = chance.choice((top + 1, top - 50, top - 5_000, chance.randrange(top)))
+        first = top + 1 if verb == "insert" else first
+        grown.put(verb, range(first, first + chance.choice((1, 40, 400, 9_000 if verb == "insert" else 60))))
+    grown.check()
+    if seed == 1:
+        since, top = grown.table.timeline.writes[-1].completed_at, max(grown.held)
+        grown.put("upsert", [top, top + 1])
+        told = grown.table.scan(query_type="cdc", begin=since).to_table()
+        assert sorted(told["op"].to_pylist()) == ["i", "u"]
+
+
+def test_a_damaged_page_is_not_copied(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t", options={"hoodie.parquet.compression.codec": "uncompressed"})
+    file, writes = grown.file, grown.table.timeline.writes
+    file.write_bytes(file.read_bytes().replace(b"word 42 of", b"wOrd 42 of"))
+    with pytest.raises(CorruptFileError, match=file.name):
+        grown.put("insert", [FIRST])
+    assert hudimeta.Table(str(grown.path)).timeline.writes == writes
+    assert grown.file == file
