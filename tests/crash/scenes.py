@@ -226,7 +226,7 @@ SCENES: Mapping[str, Make] = {
     "log compaction": _logs_merged,
     "clustering": _clustered,
     "clean": on(worn, clean.clean, given=SHORT, again=clean.clean, kept=1),
-    "archive": on(worn, archival.archive, given=SHORT, again=archival.archive),
+    "archive": on(worn, archival.archive, given=SHORT, again=archival.archive, archives=True),
     "rollback": on(dead, lambda session: session.coordinator.recover()),
     "savepoint": on(young, savepoints.save, again=savepoints.save),
     "restore": on(worn, _restore, _restored),

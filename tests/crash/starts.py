@@ -229,6 +229,7 @@ def on(
     *,
     again: Callable[[WriteSession], object] | None = None,
     kept: int = 2,
+    archives: bool = False,
 ) -> Make:
     """A scene.
 
@@ -239,6 +240,7 @@ def on(
         given: Options of the act.
         again: What must succeed after the next write, and does what is left to do.
         kept: How many moments are read again.
+        archives: It is an archival.
     """
 
     def make(starts: Starts, type: str) -> Scene:
@@ -256,7 +258,7 @@ def on(
             if again is not None:
                 again(session(storage, type, more))
 
-        return Scene(Path(path), act, before, after, again=repeat if again is not None else None)
+        return Scene(Path(path), act, before, after, again=repeat if again is not None else None, archives=archives)
 
     return make
 
