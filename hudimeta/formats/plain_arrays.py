@@ -72,6 +72,8 @@ def single_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array, without a copy where it is one already."""
     if isinstance(column, pa.Array):
         return column
+    if not column.num_chunks:
+        return pa.nulls(0, column.type)  # Arrow would make it of an empty list, and import pandas for that
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
