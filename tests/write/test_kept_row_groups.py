@@ -15,18 +15,10 @@ import hudimeta
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
+from tests.write.test_rewritten_files import SCHEMA as EVERY_KIND
 from tests.write.test_rewritten_files import assert_filter_is_of, assert_statistics_are_exact, file_of, footer_of
 
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("ts", pa.int64()),
-        ("word", pa.string()),
-        ("kind", pa.string()),
-        ("x", pa.float64()),
-        ("point", pa.struct([("a", pa.float32()), ("b", pa.string())])),
-    ]
-)
+SCHEMA = pa.schema([field for field in EVERY_KIND if field.name not in ("words", "amount")])
 NAMED = ("word", "kind", "ts")
 FIRST = 20_000
 NAME_COLUMN = 4
