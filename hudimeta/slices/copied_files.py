@@ -57,7 +57,7 @@ class CopiedFiles:
                 file = self._open.enter_context(self._storage.open_input(path))
                 self._files.append(file)
                 metadata, end = read_end(file, path, size)
-                self._sources.append(StitchSource(path, metadata, bytes(end.footer), reader_of(file)))
+                self._sources.append(StitchSource(path, metadata, bytes(end.footer), reader_of(file), int(file.size())))
             self._open = self._open.pop_all()
         return self
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,7 @@ class KeptGroups:
         """
         with self.storage.open_input(self.path) as file:
             metadata, end = read_end(file, self.path, self.size)
-            stays = StitchSource(self.path, metadata, bytes(end.footer), reader_of(file))
+            stays = StitchSource(self.path, metadata, bytes(end.footer), reader_of(file), int(file.size()))
             parts = [replace(stays, groups=numbers) for numbers in (self.before, self.after) if numbers]
             if rows.num_rows:
                 parts.insert(1 if self.before else 0, _written(rows, settings))
@@ -143,7 +143,7 @@ class KeptGroups:
                 return self._columns(file, metadata, names, rows)
 
             entries, low, high = footer_entries(
-                lambda: columns([KEY_COLUMN])[KEY_COLUMN],
+                cache(lambda: columns([KEY_COLUMN])[KEY_COLUMN]),
                 avro_schema,
                 settings.bloom,
                 known,
@@ -191,7 +191,7 @@ def _decoded(file: Any, size: int, schema: pa.Schema, touched: Touched) -> npt.N
 
 
 def _why_not(metadata: Any, schema: pa.Schema) -> str | None:
-    stays = StitchSource("", metadata, b"", lambda _, __: pa.py_buffer(b""))
+    stays = StitchSource("", metadata, b"", lambda _, __: pa.py_buffer(b""), 0)
     return why_not_stitched([stays, _spelled(schema.remove_metadata())], schema.remove_metadata(), _NAME_COLUMN)
 
 
@@ -208,7 +208,7 @@ def _written(rows: pa.Table, settings: ParquetSettings) -> StitchSource:
     content = sink.getvalue()
     file = pa.BufferReader(content)
     metadata, end = read_end(file)
-    return StitchSource("", metadata, bytes(end.footer), reader_of(file))
+    return StitchSource("", metadata, bytes(end.footer), reader_of(file), len(content))
 
 
 def _may_hold(metadata: Any, keys: pa.StringArray) -> npt.NDArray[np.bool_]:

@@ -168,6 +168,18 @@ def test_random_writes(tmp_path: Path, seed: int) -> None:
         assert sorted(told["op"].to_pylist()) == ["i", "u"]
 
 
+def test_a_damaged_page_index_is_not_copied(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t")
+    file, writes = grown.file, grown.table.timeline.writes
+    content, last = bytearray(file.read_bytes()), pq.read_metadata(file).row_group(0)
+    chunk = last.column(last.num_columns - 1)
+    content[chunk.data_page_offset + chunk.total_compressed_size + 20] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(CorruptFileError, match="page indexes"):
+        grown.put("insert", [FIRST])
+    assert hudimeta.Table(str(grown.path)).timeline.writes == writes
+
+
 def test_a_damaged_page_is_not_copied(tmp_path: Path) -> None:
     grown = Grown(tmp_path / "t", options={"hoodie.parquet.compression.codec": "uncompressed"})
     file, writes = grown.file, grown.table.timeline.writes

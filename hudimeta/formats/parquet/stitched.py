@@ -31,7 +31,7 @@ from hudimeta.formats.parquet.footer import CALENDAR_KEY
 from hudimeta.formats.parquet.one_text import one_text
 from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.formats.parquet.thrift import VARINT, Elements, Fields, decode_struct, encode_struct, integer, zigzag
-from hudimeta.formats.parquet.verified import bad_pages
+from hudimeta.formats.parquet.verified import bad_pages, check_indexes
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 
 __all__ = ["StitchSource", "stitch", "why_not_stitched"]
@@ -58,6 +58,7 @@ class StitchSource:
         metadata: pyarrow's `FileMetaData`, as `read_end` verified it.
         footer: The bytes that it was made of.
         read: Bytes of the file: offset, length.
+        size: Bytes that it has.
         groups: Numbers of the row groups that are copied; None for all.
     """
 
@@ -65,6 +66,7 @@ class StitchSource:
     metadata: Any
     footer: bytes
     read: Read
+    size: int
     groups: Sequence[int] | None = None
 
     def entry(self, key: str) -> bytes | None:
@@ -122,9 +124,12 @@ def stitch(
         Bytes of the file, and pyarrow's `FileMetaData` of it.
 
     Raises:
-        CorruptFileError: A page is not what its checksum says.
+        CorruptFileError: A page, or a page index, is not what its checksum says.
     """
     import pyarrow.parquet as pq
+
+    for source in sources:  # damage that went unnoticed here would have a right checksum in the new file
+        check_indexes(source.metadata, source.read, source.size, source.path)
 
     at = _place_of(sources[0], name_column)
     file = _Stitching(stream, name, at, nullable=bool(sources[0].metadata.schema.column(at).max_definition_level))

@@ -154,7 +154,7 @@ def verify_parquet_file(source: Any, path: str = "", size: int = 0) -> pa.Table:
     found = damaged_page(metadata, read, range(metadata.num_row_groups), None)
     if found is not None:
         raise CorruptFileError(path, *found)
-    _check_indexes(metadata, read, int(source.size()), path)
+    check_indexes(metadata, read, int(source.size()), path)
     try:
         rows = open_verified(source, path, size).read()
     except (pa.ArrowException, ValueError, OSError) as error:
@@ -222,8 +222,18 @@ def _page(data: memoryview, at: int) -> tuple[int, int, int | None]:
     return content, header[_COMPRESSED_SIZE][1], header[_CHECKSUM][1] & 0xFFFFFFFF if _CHECKSUM in header else None
 
 
-def _check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
-    """Compare what lies between the pages and the footer with its checksum, which our files have."""
+def check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
+    """Compare what lies between the pages and the footer with its checksum, which our files have.
+
+    Args:
+        metadata: pyarrow's `FileMetaData`.
+        read: Reads the file.
+        size: Its bytes.
+        path: For errors.
+
+    Raises:
+        CorruptFileError: The page indexes are not what was written.
+    """
     stated = own_entries(metadata).get(INDEX_KEY.encode())
     if stated is None:
         return
