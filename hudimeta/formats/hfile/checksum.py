@@ -1,18 +1,18 @@
 """Checksums of HFile blocks: one u32 for every stretch of header and data.
 
-CRC-32 comes from zlib. CRC-32C (Castagnoli, reflected polynomial 0x82f63b78) has no C implementation among our dependencies, so
-it is computed by NumPy: a checksum is linear, hence a stretch is cut into lanes that advance together one byte a step, and the
-lanes are folded pairwise by an operator that appends as many zero bytes as the right one is long.
+CRC-32 is of `formats.crc32`. CRC-32C (Castagnoli, reflected polynomial 0x82f63b78) has no C implementation among our
+dependencies, so it is computed by NumPy: a checksum is linear, hence a stretch is cut into lanes that advance together one byte
+a step, and the lanes are folded pairwise by an operator that appends as many zero bytes as the right one is long.
 """
 
 from __future__ import annotations
 
 import functools
-import zlib
 
 import numpy as np
 import numpy.typing as npt
 
+from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.hfile.layout import ChecksumType
 
 __all__ = ["checksum_bytes", "checksum_length", "crc32c"]
@@ -34,7 +34,7 @@ def checksum_bytes(kind: ChecksumType, data: bytes | memoryview, stretch: int) -
         return bytes(checksum_length(len(data), stretch))
     if kind is ChecksumType.CRC32:
         view = memoryview(data)
-        return b"".join(zlib.crc32(view[at : at + stretch]).to_bytes(4, "big") for at in range(0, len(view), stretch))
+        return b"".join(crc32(view[at : at + stretch]).to_bytes(4, "big") for at in range(0, len(view), stretch))
     return crc32c(data, stretch).astype(">u4").tobytes()
 
 

@@ -13,10 +13,10 @@ The trailer is compared whenever the file is opened. Blocks carry checksums of t
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.crc32 import crc32
 
 __all__ = ["check_body", "check_trailer", "seal_entries"]
 
@@ -32,8 +32,8 @@ def seal_entries(body: Iterable[bytes], trailer: bytes) -> dict[str, bytes]:
     """
     checksum = 0
     for piece in body:
-        checksum = zlib.crc32(piece, checksum)
-    return {_BODY_KEY: _text(checksum), _TRAILER_KEY: _text(zlib.crc32(trailer))}
+        checksum = crc32(piece, checksum)
+    return {_BODY_KEY: _text(checksum), _TRAILER_KEY: _text(crc32(trailer))}
 
 
 def check_trailer(info: Mapping[str, bytes], trailer: bytes, path: str, offset: int) -> None:
@@ -57,7 +57,7 @@ def check_body(info: Mapping[str, bytes], body: bytes | memoryview, path: str) -
 
 
 def _compare(stated: bytes | None, data: bytes | memoryview, what: str, path: str, offset: int) -> None:
-    found = _text(zlib.crc32(data))
+    found = _text(crc32(data))
     if stated is not None and stated != found:
         raise CorruptFileError(path, offset, f"{what} with the checksum {stated.decode(errors='replace')}", found.decode())
 

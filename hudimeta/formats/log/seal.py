@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import re
 import struct
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.log.block import BlockType, HeaderKey, LogBlock
 
 __all__ = ["BLANK_SEAL", "Seal", "check_seal", "fill_seal", "is_seal", "seal_blocks", "seal_of"]
@@ -79,8 +79,8 @@ def check_seal(block: LogBlock, raw: memoryview) -> None:
         return
     head = bytes(raw[: block.content_offset - block.offset])
     at = _text_at(head, block.header[HeaderKey.TARGET_INSTANT_TIME]) + _SUM_AT
-    checksum = zlib.crc32(head[:at] + b"0" * 8 + head[at + 8 :])
-    actual = f"{zlib.crc32(raw[len(head) :], checksum):08x}"
+    checksum = crc32(head[:at] + b"0" * 8 + head[at + 8 :])
+    actual = f"{crc32(raw[len(head) :], checksum):08x}"
     if actual != seal.checksum:
         raise block.damaged(f"bytes with the checksum {seal.checksum}", actual)
     name = block.path.rpartition("/")[2]
@@ -99,7 +99,7 @@ def fill_seal(block: bytearray, file_size: int = 0, name: str = "") -> None:
     at = _text_at(block, BLANK_SEAL)
     if name:
         block[at + _FILE_AT : at + len(BLANK_SEAL)] = f"{file_size:0{_SIZE_DIGITS}d}:{_of_name(name)}".encode()
-    block[at + _SUM_AT : at + _SUM_AT + 8] = f"{zlib.crc32(block):08x}".encode()
+    block[at + _SUM_AT : at + _SUM_AT + 8] = f"{crc32(block):08x}".encode()
 
 
 def seal_blocks(blocks: Sequence[bytearray], name: str) -> None:
@@ -119,4 +119,4 @@ def _text_at(block: bytes | bytearray, text: str) -> int:
 
 
 def _of_name(name: str) -> str:
-    return f"{zlib.crc32(name.encode()):08x}"
+    return f"{crc32(name.encode()):08x}"

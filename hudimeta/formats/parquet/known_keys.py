@@ -8,13 +8,13 @@ foreign keys pass as they did, and asks each row for a key.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from hudimeta.formats.bloom import BloomFilter, TypeCode, size_of_filter
+from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, ParquetFooter
 from hudimeta.formats.parquet.seal import FOOTER_KEY
 
@@ -32,7 +32,7 @@ _MOST_TIMES = 4
 
 def checksum_of(text: str) -> str:
     """What the footer says of the text of a bloom filter."""
-    return f"{zlib.crc32(text.encode()):08x}"
+    return f"{crc32(text.encode()):08x}"
 
 
 @dataclass(frozen=True)

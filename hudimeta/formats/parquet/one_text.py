@@ -22,11 +22,11 @@ Fields of Parquet's Thrift structures that are written here (Apache Parquet form
 from __future__ import annotations
 
 import itertools
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.parquet.thrift import Elements, Fields, encode_struct, varint
 
 __all__ = ["OneText", "one_text"]
@@ -107,7 +107,7 @@ def _data_page(rows: int, nullable: bool) -> bytes:
 
 
 def _page(kind: int, field: int, header: Fields, content: bytes) -> bytes:
-    checksum = zlib.crc32(content)
+    checksum = crc32(content)
     whole: Fields = {
         1: (_I32, kind),
         2: (_I32, len(content)),

@@ -14,7 +14,6 @@ Fields of Parquet's Thrift structures that are read here (Apache Parquet format,
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.parquet.seal import INDEX_KEY, entry_in
 from hudimeta.formats.parquet.thrift import VARINT, decode_struct, end_of_field, zigzag
 from hudimeta.formats.parquet.verified import FileEnd
@@ -215,7 +215,7 @@ def page_index_of(metadata: Any, end: FileEnd, path: str = "") -> PageIndex | No
     start = int(_spans(places)[0, 0])
     if start < end.offset - len(end.before):
         return None
-    actual = f"{zlib.crc32(end.before[start - end.offset :]):08x}"
+    actual = f"{crc32(end.before[start - end.offset :]):08x}"
     if actual.encode() != stated:
         raise CorruptFileError(path, start, f"a page index with the checksum {stated.decode(errors='replace')}", actual)
     return PageIndex(metadata, end, start, places)

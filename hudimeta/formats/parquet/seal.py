@@ -19,11 +19,11 @@ which mean nothing there. Such a file names another writer, and has an entry in 
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.crc32 import crc32
 
 __all__ = [
     "FILE_KEY",
@@ -76,7 +76,7 @@ def sealed_end(end: bytes) -> bytes:
     footer = bytearray(end[start:-_TAIL])
     for key, data in ((INDEX_KEY, end[:start]), (FOOTER_KEY, footer)):
         at = footer.index(_before(key)) + len(_before(key))
-        footer[at : at + len(_BLANK)] = f"{zlib.crc32(data):08x}".encode()
+        footer[at : at + len(_BLANK)] = f"{crc32(data):08x}".encode()
     return end[:start] + bytes(footer) + end[-_TAIL:]
 
 
@@ -108,7 +108,7 @@ def check_seal(end: bytes, path: str, offset: int, start: int = 0) -> bool:
     at += len(_before(FOOTER_KEY))
     footer = memoryview(end)[start:-_TAIL]
     stated = bytes(footer[at : at + len(_BLANK)])
-    checksum = zlib.crc32(footer[at + len(_BLANK) :], zlib.crc32(_BLANK.encode(), zlib.crc32(footer[:at])))
+    checksum = crc32(footer[at + len(_BLANK) :], crc32(_BLANK.encode(), crc32(footer[:at])))
     if stated == f"{checksum:08x}".encode():
         return True
     if _may_be_copied(end, start):

@@ -6,12 +6,12 @@ The end of a file is read once, its footer compared with its seal (see `seal`), 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.parquet.pages import chunk_span
 from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in, own_entries
 from hudimeta.formats.parquet.thrift import VARINT, decode_struct, zigzag
@@ -207,7 +207,7 @@ def bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, 
         if not content <= end <= len(data):
             yield start + at, "a page inside its column", f"one of {end - content} bytes"
             return
-        actual = zlib.crc32(data[content:end])
+        actual = crc32(data[content:end])
         if stated is not None and actual != stated:
             yield start + at, f"a page with the checksum {stated:08x}", f"{actual:08x}"
         at = end
@@ -240,7 +240,7 @@ def check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
     chunks = (metadata.row_group(g).column(c) for g in range(metadata.num_row_groups) for c in range(metadata.num_columns))
     start = max((sum(chunk_span(chunk)) for chunk in chunks), default=len(MAGIC))
     end = size - _END - int.from_bytes(read(size - _END, 4), "little")
-    actual = f"{zlib.crc32(read(start, end - start)):08x}"
+    actual = f"{crc32(read(start, end - start)):08x}"
     if actual != stated.decode():
         raise CorruptFileError(path, start, f"page indexes with the checksum {stated.decode()}", actual)
 
