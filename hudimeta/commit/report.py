@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["REPORT_KEY", "CommitReport"]
 
 REPORT_KEY = "hudimeta.report"
-_KEPT = ("unmatched_deletes", "dropped_duplicates", "outdated", "rolled_back", "index", "looked_up", "found", "moved", "notes")
+_KEPT = (
+    "unmatched_deletes",
+    "dropped_duplicates",
+    "outdated",
+    "row_groups_kept",
+    "rolled_back",
+    "index",
+    "looked_up",
+    "found",
+    "moved",
+    "notes",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +57,7 @@ class CommitReport(Report):
         partitions: How many partitions got files.
         change_files_written: Files of captured changes, which are not counted above.
         file_groups_replaced: How many an overwrite took out.
+        row_groups_kept: Row groups of superseded base files that were copied without decoding: none of their rows changes.
         rolled_back: Instants of dead writes that were rolled back first.
         index: How existing rows were found, and what it cost, in words; empty when nothing was looked up.
         looked_up, found: Keys asked of the index, and those that it knew.
@@ -73,6 +85,7 @@ class CommitReport(Report):
     file_groups_added: int = 0
     bytes_written: int = 0
     file_groups_replaced: int = 0
+    row_groups_kept: int = 0
     rolled_back: tuple[str, ...] = ()
     index: str = ""
     looked_up: int = 0
@@ -97,6 +110,8 @@ class CommitReport(Report):
             f"  groups    {self.file_groups_added} new"
             + (f", {self.file_groups_replaced} replaced" if self.file_groups_replaced else ""),
         ]
+        if self.row_groups_kept:
+            lines.append(f"  kept      {self.row_groups_kept:,} row groups of superseded files, copied without decoding")
         if self.index:
             lines.append(f"  look-up   {self.index}")
         if self.unmatched_deletes:

@@ -35,6 +35,7 @@ class WrittenFile:
         facts: What the other indexes want to know of its rows.
         slice_names: Of a log file in a table that captures changes the base file, "" for none, and the earlier log files.
         change_files: Name and bytes of the change files that were written beside it.
+        groups_kept: Row groups of the superseded file that it has as they were.
     """
 
     partition_path: str
@@ -54,6 +55,7 @@ class WrittenFile:
     change_files: tuple[tuple[str, int], ...] = ()
     slice_names: tuple[str, ...] = ()
     outdated: int = 0
+    groups_kept: int = 0
 
     @property
     def path(self) -> str:

@@ -299,6 +299,7 @@ class BaseFileWriter:
             str(previous) if previous else None,
             previous.instant if previous else None,
             outdated=file.merged.outdated,
+            groups_kept=0 if file.kept is None else len(file.kept.numbers),
             facts=self._with_bloom(
                 self._with_expressions(file.facts, file.rows, partition_path, name, written.size), written.footer
             ),

@@ -391,6 +391,7 @@ def _report(session: WriteSession, write: OpenWrite, outcome: WriteResult, timin
         moved=outcome.moved,
         dropped_duplicates=outcome.dropped,
         outdated=sum(f.outdated for f in files),
+        row_groups_kept=sum(f.groups_kept for f in files),
         seconds=dict(timings.seconds),
         requests=session.requests_since(session.mark),
         notes=tuple(session.notes),

@@ -106,6 +106,15 @@ def test_appended_rows_leave_the_others(tmp_path: Path) -> None:
     grown.check()
 
 
+def test_reports_say_what_was_copied(tmp_path: Path) -> None:
+    grown = Grown(tmp_path / "t", indexes=[])
+    report = grown.table.insert(rows(range(FIRST, FIRST + 100)))
+    assert (report.row_groups_kept, report.updated, report.inserted) == (1, 0, 100)
+    assert "kept      1 row groups of superseded files, copied without decoding" in str(report)
+    assert hudimeta.Table(str(grown.path)).report().row_groups_kept == 1
+    assert grown.table.upsert(rows([7], 2)).row_groups_kept == 0
+
+
 def test_a_change_of_most_rows_writes_all_anew(tmp_path: Path) -> None:
     grown = Grown(tmp_path / "t")
     grown.put("insert", range(FIRST, FIRST + 100))
