@@ -36,6 +36,7 @@ from hudimeta.predicate.types import (
     is_numeric,
     map_unique,
 )
+from hudimeta.schema import moment_text
 
 __all__ = ["can_cast", "cast_array", "cast_is_monotone", "cast_is_total", "negated", "to_canonical"]
 
@@ -315,11 +316,11 @@ def _from_string(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
 def _to_string(values: pa.Array, zone: str) -> pa.Array:
     source = values.type
     if source == INSTANT:
-        return datetime_text.text_of_timestamp(to_local(values, zone))
+        return moment_text.text_of_timestamp(to_local(values, zone))
     if source == LOCAL_TIMESTAMP:
-        return datetime_text.text_of_timestamp(values)
+        return moment_text.text_of_timestamp(values)
     if source == DATE:
-        return datetime_text.text_of_date(values)
+        return moment_text.text_of_date(values)
     if is_decimal(source):
         return map_unique(values, lambda number: format(number, "f"), STRING)
     if is_floating(source):

@@ -10,8 +10,9 @@ import pyarrow as pa
 from hudimeta.predicate.casts import cast_array
 from hudimeta.predicate.datetime_pattern import compile_pattern, format_local, parse_with_pattern
 from hudimeta.predicate.function_kernels import Kernel
-from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant, to_local
+from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, integer_range
+from hudimeta.schema.moment_text import moved_near
 
 if TYPE_CHECKING:
     from hudimeta.predicate.signature import Context

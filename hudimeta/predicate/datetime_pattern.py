@@ -16,9 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
-from hudimeta.predicate.datetime_text import micros_of_parts, year_text, years_of
-from hudimeta.predicate.local_time import SECOND_US, micros, moved_near
+from hudimeta.predicate.datetime_text import micros_of_parts
+from hudimeta.predicate.local_time import SECOND_US, micros
 from hudimeta.predicate.types import LOCAL_TIMESTAMP
+from hudimeta.schema.moment_text import moved_near, year_text, years_of
 
 __all__ = ["Pattern", "compile_pattern", "format_local", "parse_with_pattern"]
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.engine.machine import now_ms
-from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant, to_local
+from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
 __all__ = [
@@ -20,10 +19,6 @@ __all__ = [
     "micros_of_parts",
     "parse_date",
     "parse_timestamp",
-    "text_of_date",
-    "text_of_timestamp",
-    "year_text",
-    "years_of",
 ]
 
 _DATE_TEXT = (
@@ -241,42 +236,3 @@ def _micros_of_day(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[An
     fraction = np.asarray(pc.fill_null(pc.cast(digits, pa.int64()), 0))
     valid = np.asarray(parts.is_valid()) & (hour < 24) & (minute < 60) & (second < 60)
     return (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid
-
-
-def text_of_timestamp(local: pa.Array) -> pa.Array:
-    """CAST(timestamp AS STRING) of wall clock times: `2024-01-02 03:04:05.6`, without trailing zeros."""
-    import pyarrow.compute as pc
-
-    whole = pc.replace_substring_regex(text_of_date(local), r"\.0+$", "")
-    return pc.replace_substring_regex(whole, r"(\.\d*?[1-9])0+$", r"\1")
-
-
-def text_of_date(local: pa.Array) -> pa.Array:
-    """CAST(date AS STRING); years of five digits have a sign, as in Java."""
-    import pyarrow.compute as pc
-
-    near, after = moved_near(local)
-    rest = pc.utf8_slice_codeunits(pc.cast(near, pa.string()), 4)
-    return pc.binary_join_element_wise(year_text(years_of(near, after), 4), rest, "")
-
-
-def year_text(years: npt.NDArray[np.int64], count: int) -> pa.Array:
-    """Years as Java writes them: two digits alone, a sign before a negative one, and before one that
-    needs more digits than a pattern of four or more has."""
-    import pyarrow.compute as pc
-
-    sizes = np.abs(years)
-    if count == 2:
-        return pc.utf8_lpad(pa.array(sizes % 100).cast(pa.string()), 2, "0")
-    plus = "+" if count >= 4 else ""
-    signs = np.where(years < 0, "-", np.where(years >= 10**count, plus, ""))
-    return pc.binary_join_element_wise(
-        pa.array(signs, pa.string()), pc.utf8_lpad(pa.array(sizes).cast(pa.string()), count, "0"), ""
-    )
-
-
-def years_of(near: pa.Array, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The years of dates or times that `moved_near` has moved; anything for nulls."""
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.year(near).fill_null(0)) + after

@@ -9,13 +9,12 @@ import zoneinfo
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
-__all__ = ["DAY_US", "SECOND_US", "check_zone", "days_of", "is_utc", "micros", "moved_near", "to_instant", "to_local"]
+__all__ = ["DAY_US", "SECOND_US", "check_zone", "days_of", "is_utc", "micros", "to_instant", "to_local"]
 
 SECOND_US = 1_000_000
 DAY_US = 86_400 * SECOND_US
@@ -47,23 +46,6 @@ def check_zone(zone: str) -> str:
 def micros(values: pa.Array) -> pa.Array:
     """A timestamp's microseconds as int64, nulls kept; no copy."""
     return values.view(pa.int64())
-
-
-def moved_near(local: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """Dates or wall clock times moved to the years 1970 to 2369, where Arrow knows their fields: its years have 16 bits.
-
-    The calendar repeats after 400 years, weekdays included.
-
-    Args:
-        local: DATE or TIMESTAMP_NTZ.
-
-    Returns:
-        The moved values, and by how many years each lies after them.
-    """
-    unit = pa.int32() if pa.types.is_date32(local.type) else pa.int64()
-    numbers = np.asarray(local.view(unit).fill_null(0)).astype(np.int64)
-    eras, rest = np.divmod(numbers, ERA_DAYS if unit == pa.int32() else ERA_DAYS * DAY_US)
-    return pa.array(rest, unit, mask=np.asarray(local.is_null())).view(local.type), eras * ERA_YEARS
 
 
 def to_local(instants: pa.Array, zone: str) -> pa.Array:

@@ -41,6 +41,7 @@ __all__ = [
     "internal_schema",  # the history of columns
     "java_text",
     "list_runs",
+    "moment_text",  # dates and times of whatever year as text
     "normalise_schema",
     "normalise_type",
     "promotion",  # which type may become which

@@ -20,11 +20,13 @@ one Java release to the next, so a table should not have floating point keys.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.schema.moment_text import moved_near, text_of_date, year_text, years_of
 
 __all__ = ["java_text"]
 
@@ -83,11 +85,7 @@ def _utf8(values: Any, column: str) -> Text:
 
 
 def _dates(days: Any) -> Text:
-    """Arrow writes years beyond 9999 without the plus sign that Java puts there."""
-    import pyarrow.compute as pc
-
-    text = pc.cast(days, pa.string())
-    return pc.replace_substring_regex(text, r"^(\d{5,}-)", r"+\1")
+    return _each(days, text_of_date)
 
 
 def _timestamps(values: Any) -> Text:
@@ -95,8 +93,22 @@ def _timestamps(values: Any) -> Text:
     import pyarrow.compute as pc
 
     naive = pc.cast(pc.floor_temporal(values, unit="millisecond"), pa.timestamp("ms", values.type.tz), safe=False)
-    text = pc.strftime(naive, format="%Y-%m-%d %H:%M:%S")
-    return pc.replace_substring_regex(text, r"(\.\d)(\d*?)0*$", r"\1\2")
+    return pc.replace_substring_regex(_each(naive, _milliseconds), r"(\.\d)(\d*?)0*$", r"\1\2")
+
+
+def _milliseconds(moments: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    near, after = moved_near(moments.view(pa.timestamp("ms")))
+    rest = pc.utf8_slice_codeunits(pc.strftime(near, format="%Y-%m-%d %H:%M:%S"), 4)
+    return pc.binary_join_element_wise(pc.utf8_ltrim(year_text(years_of(near, after), 4), "+"), rest, "")
+
+
+def _each(values: Any, render: Callable[[pa.Array], pa.Array]) -> Text:
+    """What a function of arrays gives of an array, or of each of several chunks."""
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([render(chunk) for chunk in values.chunks], pa.string())
+    return render(values)
 
 
 def _floats(values: Any) -> Text:

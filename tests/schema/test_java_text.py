@@ -41,8 +41,11 @@ def test_samples_of_java(kind, values, expected):
 
 
 def test_years_beyond_9999_have_a_sign():
-    days = pa.array([2_932_897, 2_932_896], pa.int32()).cast(pa.date32())
-    assert java_text(days).to_pylist() == ["+10000-01-01", "9999-12-31"]
+    days = pa.array([2_932_897, 2_932_896, 100_000_000, -100_000_000, None], pa.int32()).cast(pa.date32())
+    expected = ["+10000-01-01", "9999-12-31", "+275760-09-13", "-271821-04-20", None]
+    assert java_text(days).to_pylist() == expected
+    times = pa.array([8 * 10**18, 253_402_300_800_000_000], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    assert java_text(times, consistent_timestamp=True).to_pylist() == ["255479-11-28 14:13:20.0", "10000-01-01 00:00:00.0"]
 
 
 def test_consistent_timestamps_are_cut_to_milliseconds_as_java_sql_timestamp():
