@@ -79,8 +79,9 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
         instant: Of the write, which rows that it wrote bear as commit time.
         compare: Look at values too: a row may have been filled from a late version and keep its commit time.
     """
-    old_keys, new_keys = _occurrences(before), _occurrences(after)
     import pyarrow.compute as pc
+
+    old_keys, new_keys = _told_apart(before, after)
 
     was_at = pc.fill_null(pc.index_in(new_keys, value_set=old_keys), -1).to_numpy().astype(np.int64)
     stays = np.zeros(before.num_rows, bool)
@@ -98,20 +99,23 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     return Changes(pa.array(operations, pa.string()), keys.combine_chunks(), before, after, before_at, after_at)
 
 
-def _occurrences(rows: pa.Table) -> pa.Array:
-    """Record keys, told apart by how often they came before where one comes twice: rewriting keeps the order of rows."""
-    keys = rows[KEY_COLUMN].combine_chunks().cast(pa.string())
-    coded = keys.dictionary_encode()
-    if len(coded.dictionary) == len(keys):
-        return keys
-    codes = coded.indices.to_numpy()
+def _told_apart(before: pa.Table, after: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Record keys; if any comes twice, all with how often they came before: rewriting keeps the order of rows."""
+    coded = [rows[KEY_COLUMN].combine_chunks().cast(pa.string()).dictionary_encode() for rows in (before, after)]
+    doubled = any(len(keys.dictionary) < len(keys) for keys in coded)
+    old, new = (_numbered(keys) if doubled else keys.dictionary_decode() for keys in coded)
+    return old, new
+
+
+def _numbered(keys: pa.DictionaryArray) -> pa.Array:
+    codes = keys.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])
+    starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])[: len(codes)]
     number = np.empty(len(codes), np.int64)
     number[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
     import pyarrow.compute as pc
 
-    return pc.binary_join_element_wise(keys, pa.array(number).cast(pa.string()), "\0")
+    return pc.binary_join_element_wise(keys.dictionary_decode(), pa.array(number).cast(pa.string()), "\0")
 
 
 def _differ(old: pa.Table, new: pa.Table) -> npt.NDArray[np.bool_]:
