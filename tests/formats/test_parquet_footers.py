@@ -13,6 +13,7 @@ import pytest
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet import read_footer, verify_parquet_file, write_base_file
 from hudimeta.formats.parquet.known_keys import FileKeys
+from hudimeta.formats.parquet.seal import FILE_KEY, FOOTER_KEY, INDEX_KEY
 from hudimeta.formats.parquet.thrift import decode_struct, encode_struct
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 from hudimeta.types import META_COLUMNS
@@ -74,6 +75,16 @@ def test_a_footer_of_ours_is_not_changed_unnoticed(writer: bytes, entry: bytes) 
     write_base_file(sink, with_meta(ROWS), avro_schema="{}", name="old.parquet")
     with pytest.raises(CorruptFileError, match="a footer with the checksum"):
         read_footer(copied_by_java(sink.getvalue(), writer, entry), "old.parquet")
+
+
+@pytest.mark.parametrize("key", [FOOTER_KEY, INDEX_KEY, FILE_KEY])
+def test_a_text_that_reads_like_a_seal_is_a_text(key: str) -> None:
+    text = f"{key}\x18\x0800000000"
+    rows = with_meta(pa.table({"id": [text], "x": [text]}))
+    sink = io.BytesIO()
+    write_base_file(sink, rows, name="new.parquet")
+    assert verify_parquet_file(sink.getvalue(), "new.parquet")["x"].to_pylist() == [text]
+    assert read_footer(sink.getvalue(), "new.parquet").statistics["max"][-1].as_py() == text
 
 
 def base_files(base):

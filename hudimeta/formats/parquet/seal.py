@@ -75,7 +75,7 @@ def sealed_end(end: bytes) -> bytes:
     start = len(end) - _TAIL - int.from_bytes(end[-_TAIL:-4], "little")
     footer = bytearray(end[start:-_TAIL])
     for key, data in ((INDEX_KEY, end[:start]), (FOOTER_KEY, footer)):
-        at = footer.index(_before(key)) + len(_before(key))
+        at = footer.rindex(_before(key)) + len(_before(key))  # a text among the bounds may look the same
         footer[at : at + len(_BLANK)] = f"{crc32(data):08x}".encode()
     return end[:start] + bytes(footer) + end[-_TAIL:]
 
