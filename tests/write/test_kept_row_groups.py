@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -175,6 +176,28 @@ def test_random_writes(tmp_path: Path, seed: int) -> None:
         grown.put("upsert", [top, top + 1])
         told = grown.table.scan(query_type="cdc", begin=since).to_table()
         assert sorted(told["op"].to_pylist()) == ["i", "u"]
+
+
+def test_moments_that_python_has_no_word_for(tmp_path: Path) -> None:
+    far, kinds = 8 * 10**18, {"at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": pa.date32()}
+    farthest = {"at": far, "local": far, "day": 10**8}
+
+    def of(ids: Iterable[int]) -> pa.Table:
+        own = list(ids)
+        numbers = {name: [most, -most, *own][: len(own)] for name, most in farthest.items()}
+        columns = [pa.array(numbers[name], number_of[name]).cast(kind) for name, kind in kinds.items()]
+        return pa.table([pa.array([f"k{n:06d}" for n in own], pa.string()), *columns], names=["id", *kinds])
+
+    number_of = {"at": pa.int64(), "local": pa.int64(), "day": pa.int32()}
+    table = hudimeta.Table.create(str(tmp_path / "t"), of([]).schema, "id", indexes=["column_stats"])
+    table.bulk_insert(of(range(FIRST)))
+    table.insert(of(range(FIRST, FIRST + 100)))
+    file = file_of(tmp_path / "t", table)
+    assert pq.read_metadata(file).num_row_groups == 2
+    for name, stats in table.metadata.column_stats(kinds).items():
+        own = stats.filter(pc.equal(stats["file_name"], file.name))
+        assert own["min"].cast(number_of[name]).to_pylist() == [-farthest[name]]
+        assert own["max"].cast(number_of[name]).to_pylist() == [farthest[name]]
 
 
 def test_a_damaged_page_index_is_not_copied(tmp_path: Path) -> None:

@@ -190,9 +190,12 @@ class ParquetFooter:
                 if nulls != chunk.num_values:
                     return unknown
                 continue
-            values += [statistics.min, statistics.max]
+            values += [statistics.min_raw, statistics.max_raw] if _is_moment(kind) else [statistics.min, statistics.max]
         if not values:
             return unknown
+        if _is_moment(kind):  # as numbers: Python has no word for moments after the year 9999, nor for nanoseconds
+            low, high = pa.array([min(values), max(values)], pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
+            return low, high
         if not pa.types.is_floating(kind):
             low, high = pa.array([min(values), max(values)], kind)
             return low, high
@@ -212,6 +215,10 @@ class ParquetFooter:
                 return pa.null()
             kind = kind.field(name).type
         return kind
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
 
 
 @contextmanager
