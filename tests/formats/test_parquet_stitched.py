@@ -17,6 +17,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet import ParquetSettings, verify_parquet_file, write_base_file
 from hudimeta.formats.parquet.page_index import page_index_of
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
+from hudimeta.formats.parquet.thrift import decode_struct
 from hudimeta.formats.parquet.verified import read_end
 from hudimeta.types import META_COLUMNS
 
@@ -156,6 +157,39 @@ def test_damage_is_not_copied() -> None:
     content[start + 40] ^= 1
     with pytest.raises(CorruptFileError, match=r"column number"):
         stitch(io.BytesIO(), [source_of(bytes(content), "a.parquet")], NAME, "b.parquet", {})
+
+
+@pytest.mark.parametrize("column", ["number", "day", "many.list.element"])
+def test_damage_of_headers_of_pages_is_not_copied(column: str) -> None:
+    """No checksum covers them: what is copied all the same must be as good as it was."""
+    table = rows(0, 40, "a.parquet")
+    good = file_of(table, "a.parquet")
+    for at in headers_of(good, column):
+        for bit in range(8):
+            content = bytearray(good)
+            content[at] ^= 1 << bit
+            sink = io.BytesIO()
+            try:
+                stitch(sink, [source_of(bytes(content), "a.parquet")], NAME, "b.parquet", {})
+            except CorruptFileError:
+                continue
+            found = verify_parquet_file(sink.getvalue(), "b.parquet")
+            assert repr(found.drop_columns([NAME]).to_pylist()) == repr(table.drop_columns([NAME]).to_pylist()), (at, bit)
+
+
+def headers_of(content: bytes, column: str) -> list[int]:
+    """Bytes of the headers of a column's pages, but for the number of values of a dictionary: nothing else tells it."""
+    group = pq.read_metadata(pa.BufferReader(content)).row_group(0)
+    (chunk,) = (c for at in range(group.num_columns) if (c := group.column(at)).path_in_schema == column)
+    found: list[int] = []
+    at = first(chunk)
+    while at < first(chunk) + chunk.total_compressed_size:
+        header, end = decode_struct(content, at)
+        found += range(at, end)
+        if 7 in header:
+            found.remove(content.index(b"\x3c\x15", at) + 2)
+        at = end + header[3][1]
+    return found
 
 
 def _of_spark(content: bytes) -> bytes:

@@ -22,6 +22,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +30,8 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.footer import CALENDAR_KEY
 from hudimeta.formats.parquet.one_text import one_text
-from hudimeta.formats.parquet.seal import blank_entries, sealed_end
+from hudimeta.formats.parquet.page_headers import odd_headers
+from hudimeta.formats.parquet.seal import INDEX_KEY, blank_entries, sealed_end
 from hudimeta.formats.parquet.thrift import VARINT, Elements, Fields, decode_struct, encode_struct, integer, zigzag
 from hudimeta.formats.parquet.verified import bad_pages, check_indexes
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
@@ -40,6 +42,8 @@ _I16, _I32, _I64, _BINARY, _STRUCT = 4, 5, 6, 8, 12
 _ROWS, _GROUPS, _ENTRIES = 3, 4, 5
 _REBASED = "org.apache.spark.legacy"
 """Entries of Spark that begin so say that dates or timestamps are those of another calendar."""
+_ARROW = "parquet-cpp-arrow"
+"""How its name as a writer begins."""
 
 _A_LIST, _LONG_LIST = 0x19, 15
 """How a structure begins whose first field is a list; and the size that says that the size follows."""
@@ -68,6 +72,11 @@ class StitchSource:
     read: Read
     size: int
     groups: Sequence[int] | None = None
+
+    @cached_property
+    def headers_told(self) -> bool:
+        """Whether the footer, which has a seal, tells of the headers of pages as Arrow does."""
+        return self.entry(INDEX_KEY) is not None and str(self.metadata.created_by).startswith(_ARROW)
 
     def entry(self, key: str) -> bytes | None:
         """An entry of the key/value metadata."""
@@ -186,7 +195,7 @@ class _Stitching:
                 columns[at] = self._name_chunk(columns[at], group[_ROWS][1], places)
                 run = stop
                 continue
-            _verify(data[start - begin : stop - begin], source.path, start, length, columns[at])
+            _verify(data[start - begin : stop - begin], source, start, length, columns[at])
             self._move(columns[at], self._written - run, bounds, places)
         self._write(data[run - begin : stop - begin])
         totals = [column[3][1] for column in columns]
@@ -315,8 +324,14 @@ def _binary(text: str) -> bytes:
     return encode_struct({1: (_BINARY, value)})[1:-1]
 
 
-def _verify(pages: memoryview, path: str, start: int, length: int, column: Fields) -> None:
+def _verify(pages: memoryview, source: StitchSource, start: int, length: int, column: Fields) -> None:
     """Refuse to copy damage."""
-    for offset, expected, actual in bad_pages(pages, start, length):
-        names = decode_struct(b"\x19" + column[3][1][3][1] + b"\0")[0][1][1].values
-        raise CorruptFileError(path, offset, f"{expected} (column {b'.'.join(names).decode(errors='replace')})", actual)
+    meta: Fields = column[3][1]
+    found = next(bad_pages(pages, start, length), None)
+    if found is None and source.headers_told:
+        odd = odd_headers(pages, meta)
+        found = None if odd is None else (start, *odd)
+    if found is not None:
+        offset, expected, actual = found
+        names = decode_struct(b"\x19" + meta[3][1] + b"\0")[0][1][1].values
+        raise CorruptFileError(source.path, offset, f"{expected} (column {b'.'.join(names).decode(errors='replace')})", actual)

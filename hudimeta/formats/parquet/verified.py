@@ -28,6 +28,8 @@ _BEFORE_BYTES = 32 << 10
 _END = 8
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
 """Fields of a page's header."""
+_I32 = 5
+"""Their kind."""
 _DATA_HEADER = rb"\x1c\x15%b\x15[\x00-\x7f]\x15[\x00-\x7f]\x15[\x00-\x7f]" % VARINT
 _DICTIONARY_HEADER = rb"\x3c\x15%b\x15[\x00-\x7f][\x11\x12]?" % VARINT
 _PLAIN_HEADER = re.compile(
@@ -219,7 +221,10 @@ def _page(data: memoryview, at: int) -> tuple[int, int, int | None]:
     if plain is not None:
         return plain.end(), zigzag(plain[1]), zigzag(plain[2]) & 0xFFFFFFFF
     header, content = decode_struct(data, at)
-    return content, header[_COMPRESSED_SIZE][1], header[_CHECKSUM][1] & 0xFFFFFFFF if _CHECKSUM in header else None
+    size, stated = header[_COMPRESSED_SIZE], header.get(_CHECKSUM)
+    if size[0] != _I32 or (stated is not None and stated[0] != _I32):
+        raise ValueError("a size or a checksum that is no number of 32 bits")
+    return content, size[1], None if stated is None else stated[1] & 0xFFFFFFFF
 
 
 def check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
