@@ -7,7 +7,7 @@ narrowed or renamed by a write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -166,9 +166,10 @@ class _SideBySide:
             raise UnsupportedEvolution(
                 path, "the table does not have it", "Drop the column from the rows, or add it to the table first."
             )
-        if pa.types.is_null(field.type):
+        untyped = next(_untyped(field.type, path), None)
+        if untyped is not None:
             raise SchemaMismatch(
-                path, "of type null", "a type", "The column is new and has no value: drop it, or give it a type."
+                untyped, "of type null", "a type", "The column is new and has no value: drop it, or give it a type."
             )
         self.added.append(path)
         return field.with_nullable(True)
@@ -205,6 +206,19 @@ class _SideBySide:
                 path, f"from {table} to {given} would lose digits", f"Cast the column to {_both(table, given)} before writing."
             )
         raise SchemaMismatch(path, given, table, cast_advice(given, table))
+
+
+def _untyped(kind: pa.DataType, path: str) -> Iterator[str]:
+    """Where a type has the type null in it, as a list that is empty in all rows has: no reader could open such a column."""
+    if pa.types.is_null(kind):
+        yield path
+    elif pa.types.is_map(kind):
+        yield from _untyped(kind.item_type, f"{path}.value")
+    elif is_list_like(kind):
+        yield from _untyped(kind.value_type, f"{path}.element")
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield from _untyped(field.type, f"{path}.{field.name}")
 
 
 def _children(kind: pa.DataType) -> list[pa.Field]:

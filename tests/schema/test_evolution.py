@@ -7,6 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
+import hudimeta
 from hudimeta.errors import SchemaMismatch, UnsupportedEvolution
 from hudimeta.schema import avro_to_arrow, check_compatible, conform
 from tests.schema.test_avro_arrow import schemas_of
@@ -176,3 +177,32 @@ def test_the_evolution_that_apache_hudi_made_is_the_one_we_make(rich_table):
     for text in texts[1:]:
         table = check_compatible(table, avro_to_arrow(text)).schema
         assert table == avro_to_arrow(text), json.loads(text)["name"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        (pa.null(), "c"),
+        (pa.list_(pa.null()), "c.element"),
+        (pa.map_(pa.string(), pa.null()), "c.value"),
+        (pa.struct([("a", pa.int64()), ("b", pa.list_(pa.null()))]), "c.b.element"),
+    ],
+)
+def test_a_new_column_needs_a_type_at_every_depth(kind, where):
+    for table, rows, path in (
+        (pa.schema([("id", pa.string())]), one(kind), where),
+        (one(pa.struct([("x", pa.int64())])), one(pa.struct([("c", kind)])), f"c.{where}"),
+    ):
+        with pytest.raises(SchemaMismatch, match="new and has no value") as caught:
+            check_compatible(table, rows)
+        assert caught.value.column == path
+    assert check_compatible(one(pa.list_(pa.int64())), one(pa.list_(pa.null()))).schema == one(pa.list_(pa.int64()))
+
+
+def test_a_write_with_a_column_of_empty_lists_leaves_the_table_readable(tmp_path):
+    table = hudimeta.Table.create(tmp_path / "t", pa.schema([("id", pa.string())]), key="id")
+    table.insert([{"id": "a"}])
+    before = table.history()
+    with pytest.raises(SchemaMismatch, match=r"tags\.element"):
+        table.upsert([{"id": "b", "tags": []}])
+    assert (table.history(), table.scan().to_table()["id"].to_pylist()) == (before, ["a"])
