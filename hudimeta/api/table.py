@@ -276,9 +276,9 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         from hudimeta.api.arguments import schema_of
         from hudimeta.write.creation import create_table
 
-        given = dict(options or {})
         where = absolute_location(path)
-        storage = open_storage(where, given)
+        storage = open_storage(where, OPTIONS.read(options).texts)
+        given = dict(options or {})
         asked = verbs.creation_options(storage, name, key, partition_by, ordering, type, indexes, given)
         create_table(storage, schema_of(schema), asked)
         return cls(where, given)

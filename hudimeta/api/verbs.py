@@ -16,7 +16,7 @@ from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage, in_one_go
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
-from hudimeta.write.rows_in import as_stream, as_table
+from hudimeta.write.rows_in import as_stream, as_table, without_views
 from hudimeta.write.table_writer import delete_partitions, write_rows
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tup
     """Begin a merge; see `hudimeta.Table.merge`."""
     from hudimeta.write.merge_builder import MergeBuilder
 
-    return MergeBuilder(as_table(source), on, *aliases, lambda changes: run_write(WriteSession(storage, options), changes))
+    rows = without_views(as_table(source))
+    return MergeBuilder(rows, on, *aliases, lambda changes: run_write(WriteSession(storage, options), changes))
 
 
 def alter(storage: Storage, options: Options, **change: Any) -> CommitReport:

@@ -233,6 +233,8 @@ class OptionRegistry:
 
     def read(self, given: Mapping[str, str] | None) -> Options:
         """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised."""
+        if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+            raise ConfigError("options", given, "a dictionary", 'Give names and values: {"hoodie.table.name": "trips"}.')
         options = Options(self, dict(given or {}), self._usual_options())
         self.check({key: as_text(value) for key, value in (given or {}).items() if value is not None})
         self._parse(options)

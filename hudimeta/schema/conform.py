@@ -86,10 +86,17 @@ def _plain(values: pa.Array) -> pa.Array:
     if isinstance(values.type, pa.BaseExtensionType):
         return _plain(values.storage)
     if pa.types.is_dictionary(values.type):
-        return values.dictionary_decode()
+        return _taken(values.dictionary, values.indices)
     if pa.types.is_run_end_encoded(values.type):
         return pc.run_end_decode(values)
     return values
+
+
+def _taken(values: pa.Array, positions: pa.Array) -> pa.Array:
+    """Values at positions. Arrow takes nothing out of views, which Polars has as the values of its categories."""
+    if values.type in (pa.string_view(), pa.binary_view()):
+        values = values.cast(pa.large_string() if is_text(values.type) else pa.large_binary())
+    return values.take(positions)
 
 
 def _struct(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
@@ -161,7 +168,7 @@ def _gather(values: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     ends = np.concatenate([[0], np.cumsum(sizes)])
     starts = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     wanted = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
-    return ends, values.values.take(pa.array(wanted))
+    return ends, _taken(values.values, pa.array(wanted))
 
 
 def _map_entries(values: pa.Array) -> pa.Array:

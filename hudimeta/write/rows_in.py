@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.schema import conform_column, normalise_type
 
-__all__ = ["as_stream", "as_table", "joined_batches"]
+__all__ = ["as_stream", "as_table", "joined_batches", "without_views"]
 
 
 _ADVICE = (
@@ -23,14 +24,22 @@ def as_stream(data: Any) -> pa.RecordBatchReader | None:
 
     Args:
         data: See `as_table`. A reader, and whatever has `__arrow_c_stream__` and is no Arrow table, such as a scan of a table.
+
+    Raises:
+        SchemaMismatch: A stream of something else than rows, or of a type that Arrow does not know.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
     if isinstance(data, pa.Table) or not hasattr(data, "__arrow_c_stream__"):
         return None
-    if type(data).__module__.partition(".")[0] == "pandas":
+    if _is_of("pandas", data):
         return None
-    return pa.RecordBatchReader.from_stream(data)
+    _refuse_objects(data)
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except pa.ArrowException as error:
+        what = f"{type(data).__name__} that is no table of Arrow's types ({error})"
+        raise SchemaMismatch("*", what, "rows with columns", "Cast such columns, or give a table of rows.") from error
 
 
 def as_table(data: Any) -> pa.Table:
@@ -50,11 +59,12 @@ def as_table(data: Any) -> pa.Table:
         return pa.Table.from_batches([data])
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
-    is_pandas = type(data).__module__.partition(".")[0] == "pandas"
+    is_pandas = _is_of("pandas", data)
+    _refuse_objects(data)
     try:
         if not is_pandas and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
             return pa.table(data)
-        if is_pandas:
+        if is_pandas and hasattr(data, "columns"):
             return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
         if isinstance(data, dict):
             return pa.table({name: _column(name, values) for name, values in data.items()})
@@ -72,6 +82,36 @@ def as_table(data: Any) -> pa.Table:
         "an Arrow table, batch or reader, a pandas or Polars frame, a dict of columns or a list of dicts",
         "Convert the rows to one of these.",
     )
+
+
+def _is_of(library: str, data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == library
+
+
+def _refuse_objects(data: Any) -> None:
+    """Refuse columns of Python objects in a Polars frame: as Arrow they are addresses, and look like bytes."""
+    if not _is_of("polars", data):
+        return
+    for name, kind in getattr(data, "schema", {}).items():
+        if str(kind) == "Object":
+            raise SchemaMismatch(name, "Polars' type Object", "a type that Hudi tables have", "Cast it, or drop the column.")
+
+
+def without_views(rows: pa.Table) -> pa.Table:
+    """Rows that Arrow can choose from: it takes nothing out of views, which all texts of Polars are, nor out of runs."""
+    for at, field in enumerate(rows.schema):
+        if _holds_views(field.type):
+            plain = pa.field(field.name, normalise_type(field.type, field.name, allow_null_type=True))
+            rows = rows.set_column(at, plain, conform_column(rows.column(at), plain))
+    return rows
+
+
+def _holds_views(kind: pa.DataType) -> bool:
+    if kind in (pa.string_view(), pa.binary_view()) or pa.types.is_run_end_encoded(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _holds_views(kind.value_type)
+    return any(_holds_views(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def joined_batches(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:

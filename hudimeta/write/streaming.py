@@ -79,7 +79,7 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
         HudiError: See `write_rows`; the write was rolled back.
     """
     portions = joined_batches(reader, session.options.get(keys.PORTION_BYTES))
-    first = next(portions, reader.schema.empty_table())
+    first = next(portions, pa.Table.from_batches([], reader.schema))
     second = next(portions, None)
     if second is None:
         return write_rows(session, operation, first)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import hudimeta
 from hudimeta.config import OPTIONS, HudiWarning, OptionRegistry
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -160,3 +164,15 @@ def test_an_option_cannot_be_declared_twice() -> None:
     registry.flag("a.b", True, "Something.")
     with pytest.raises(ValueError, match="twice"):
         registry.text("a.b", None, "Something else.")
+
+
+@pytest.mark.parametrize("given", ["a=b", ["a"], [("hoodie.table.name", "t")], {1: "x"}, 7])
+def test_what_is_no_dictionary_of_options_is_refused(given: object, tmp_path: Path) -> None:
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: hudimeta.Table(tmp_path / "t", given),  # type: ignore[arg-type]
+        lambda: hudimeta.Table.create(tmp_path / "t", {"id": pa.int64()}, key="id", options=given),  # type: ignore[arg-type]
+    )
+    for act in acts:
+        with pytest.raises(ConfigError, match=r"argument 'options' .* a dictionary"):
+            act()
+    assert not (tmp_path / "t").exists()

@@ -202,3 +202,18 @@ def test_text_of_floats_reads_back(values):
     text = conform(column(values, pa.float32()), pa.schema([("c", pa.string())]))["c"]
     back = pc.cast(pc.cast(text, pa.float64()), pa.float32())
     assert str(back.to_pylist()) == str(pa.array(values, pa.float32()).to_pylist())
+
+
+@pytest.mark.parametrize("view", [pa.string_view(), pa.binary_view()])
+def test_views_within_other_layouts(view):
+    plain = pa.string() if view == pa.string_view() else pa.binary()
+    values = pa.array(["a", None, "b", "a"], plain)
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, None, 0, 2, 1]), pa.array(["x", "y", None], plain).cast(view))
+    lists = pa.array([["a"], None, [], ["b", None]], pa.list_view(view))
+    for found, kind, expected in (
+        (values.cast(view).slice(1), plain, values.slice(1)),
+        (coded.slice(1), plain, pa.array([None, "x", None, "y"], plain)),
+        (lists.slice(1), pa.list_(plain), pa.array([None, [], ["b", None]], pa.list_(plain))),
+    ):
+        rows = conform(pa.table({"c": found}), pa.schema([("c", kind)]))
+        assert rows["c"].combine_chunks().equals(expected)

@@ -45,3 +45,69 @@ def test_a_column_of_no_one_type_is_named_and_a_schema_is_the_way_out(tmp_path: 
             table.upsert(data)
     table.upsert(pa.Table.from_pylist(rows, table.schema))
     assert table.scan(columns=["id", "tags"]).to_table().to_pylist() == rows
+
+
+@pytest.mark.parametrize("portion", [1, 1 << 20])
+def test_categories_of_polars_are_texts(portion: int, tmp_path: Path) -> None:
+    import polars as pl
+
+    text = ["b", None, "a", "b"]
+    frame = pl.DataFrame({"id": ["k1", "k2", "k3", "k4"], "many": text, "few": text, "nested": [[one] for one in text]})
+    frame = frame.with_columns(
+        pl.col("id").cast(pl.Categorical),
+        pl.col("many").cast(pl.Categorical),
+        pl.col("few").cast(pl.Enum(["a", "b"])),
+        pl.col("nested").cast(pl.List(pl.Categorical)),
+    )
+    options = {"hudimeta.write.portion.bytes": portion}
+    table = Table.create(tmp_path / "t", frame.to_arrow().schema, key="id", options=options)
+    table.upsert(frame.slice(1))
+    table.upsert(pa.RecordBatchReader.from_batches(frame.to_arrow().schema, frame.to_arrow().to_batches(max_chunksize=1)))
+    rows = table.scan(columns=["id", "many", "few", "nested"]).to_table().sort_by("id").to_pylist()
+    assert rows == frame.to_dicts()
+    table.delete(keys=frame.slice(0, 3))
+    assert table.scan(columns=["id"]).to_table().to_pylist() == [{"id": "k4"}]
+
+
+def test_objects_and_columns_alone_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    import pandas
+    import polars as pl
+
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.string()}), key="id")
+    given: tuple[Any, ...] = (
+        pl.DataFrame({"id": ["a"], "x": pl.Series([object()], dtype=pl.Object)}),
+        pl.DataFrame({"id": ["a"], "x": pl.Series([1], dtype=pl.Int128)}),
+        pl.Series(["a"]),
+        pandas.Series(["a"]),
+        pa.chunked_array([["a"]]),
+    )
+    for data in given:
+        with pytest.raises(SchemaMismatch, match="HUDIMETA_SCHEMA_MISMATCH"):
+            table.insert(data)
+        with pytest.raises(SchemaMismatch, match="HUDIMETA_SCHEMA_MISMATCH"):
+            table.merge(data, "id")
+    assert table.history().num_rows == 0
+
+
+@pytest.mark.parametrize("kind", ["polars", "categories", "views", "runs"])
+def test_merges_take_texts_in_every_layout(kind: str, tmp_path: Path) -> None:
+    import polars as pl
+
+    given = pl.DataFrame({"id": ["a", "c"], "note": ["new", None], "tags": [["x"], None], "n": [5, 6]})
+    plain = given.to_arrow()
+    runs = pa.RunEndEncodedArray.from_arrays([1, 2], plain["note"].combine_chunks())
+    coded = (pl.col("id", "note").cast(pl.Categorical), pl.col("tags").cast(pl.List(pl.Categorical)))
+    sources = {
+        "polars": given,
+        "categories": given.with_columns(*coded),
+        "views": pa.table(given),
+        "runs": plain.set_column(1, "note", runs),
+    }
+    schema = pa.schema({"id": pa.string(), "note": pa.string(), "tags": pa.list_(pa.string()), "n": pa.int64()})
+    table = Table.create(tmp_path / "t", schema, key="id")
+    table.insert([{"id": "a", "note": "old", "tags": ["w"], "n": 1}, {"id": "b", "note": "stays", "tags": [], "n": 2}])
+    merge = table.merge(sources[kind], "target.id = source.id and source.n > target.n")
+    report = merge.when_matched_update().when_not_matched_insert(condition="source.note is null").execute()
+    assert (report.updated, report.inserted) == (1, 1)
+    rows = table.scan("id <> 'b'", list(schema.names)).to_table().sort_by("id").to_pylist()
+    assert rows == given.to_dicts()
