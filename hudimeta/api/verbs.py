@@ -142,12 +142,12 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
 
 
 def is_predicate(value: Any) -> bool:
-    """True for what says which rows are meant, false for rows: text, an expression of PyArrow's, a list of tuples."""
+    """True for what says which rows are meant, false for rows: text, an expression of PyArrow's, a list of tuples or lists."""
     from hudimeta.predicate import is_arrow_expression
 
     if isinstance(value, str) or is_arrow_expression(value):
         return True
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, tuple) for v in value)
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, (tuple, list)) for v in value)
 
 
 def delete_where(storage: Storage, options: Options, where: Where) -> CommitReport:

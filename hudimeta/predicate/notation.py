@@ -2,7 +2,8 @@
 
 JSON trees are `[op, left, right]` with the leaves `{"col": "a.b"}`, `{"lit": value}` and `{"call": name, "args": [...]}`; a
 literal that JSON has no type for is `{"date": …}`, `{"timestamp": …}`, `{"timestamp_ntz": …}`, `{"decimal": …}`,
-`{"binary": hex}` or `{"double": "NaN"}`. Tuples are `("column", op, value)`; a list of them is their conjunction.
+`{"binary": hex}` or `{"double": "NaN"}`. Tuples are `("column", op, value)`; a list of them is their conjunction, a list of
+such lists is true where one of them is.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ _ALLOWED_TREE = 'a tree such as [">", {"col": "ts"}, {"lit": 110}]'
 _ALLOWED_TUPLES = 'tuples such as [("ts", ">", 110), ("region", "in", ["eu", "us"])]'
 _COMPARE = {op.value: op for op in CompareOp} | {"==": CompareOp.EQ, "!=": CompareOp.NE}
 _ARITHMETIC = {op.value.lower(): op for op in ArithmeticOp}
+_ARGUMENTS = {"not": 1, "is null": 1, "is not null": 1, "between": 3}
 _MATCH = {kind.value.lower(): kind for kind in MatchKind}
 
 
@@ -92,8 +94,11 @@ def parse_tuples(conditions: Sequence[Any]) -> Expr:
     """The conjunction of `(column, op, value)` conditions.
 
     The operators are those of SQL (`=`, `==`, `!=`, `<=>`, `in`, `not in`, `like`, `startswith`, `between` …) and `is null`
-    and `is not null`, which take no value. A column is a dotted path; values are Python constants.
+    and `is not null`, which take no value. A column is a dotted path; values are Python constants. A list of such lists
+    is true where one of them is, as PyArrow, pandas and delta-rs have it.
     """
+    if conditions and all(_is_list_of_conditions(one) for one in conditions):
+        return any_of([parse_tuples(one) for one in conditions])
     parts: list[Expr] = []
     for condition in conditions:
         if not isinstance(condition, Sequence) or isinstance(condition, str) or not 2 <= len(condition) <= 3:
@@ -105,21 +110,30 @@ def parse_tuples(conditions: Sequence[Any]) -> Expr:
     return all_of(parts)
 
 
+def _is_list_of_conditions(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, (tuple, list)) for one in value)
+
+
 def _condition(column: Column, op: str, rest: list[Any], whole: Any) -> Expr:
     word = " ".join(op.lower().split())
     if word in ("is null", "is not null", "isnull", "isnotnull"):
+        if rest and rest[0] is not None:
+            raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} takes no value.")
         return IsNull(column) if word in ("is null", "isnull") else IsNotNull(column)
     if not rest:
         raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a value.")
     value = rest[0]
     if isinstance(value, str) and not is_text(value):
         raise PredicateError(whole, "text without halves of surrogate pairs")
-    if word in ("in", "not in", "between"):
+    if word in ("in", "not in", "between", "not between"):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
             raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a list.")
         items = [_constant(item, whole) for item in value]
-        if word == "between" and len(items) == 2:
-            return between(column, items[0], items[1])
+        if word in ("between", "not between"):
+            if len(items) != 2:
+                raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs the lowest and the highest value.")
+            inside = between(column, items[0], items[1])
+            return Not(inside) if word == "not between" else inside
         found = In(column, tuple(items))
         return Not(found) if word == "not in" else found
     if word in _COMPARE:
@@ -155,6 +169,8 @@ def _json(tree: Any) -> Expr:
         return Call(str(tree["call"]).lower(), tuple(_json(arg) for arg in tree["args"]))
     op, *args = tree
     word = " ".join(str(op).lower().split())
+    if word not in ("and", "or") and len(args) != _ARGUMENTS.get(word, 2):
+        raise ValueError(f"{op!r} has {len(args)} arguments")
     if word in ("and", "or"):
         parts = [_json(arg) for arg in args]
         return all_of(parts) if word == "and" else any_of(parts)

@@ -199,10 +199,9 @@ def natural_scalar(value: object) -> pa.Scalar:
         TypeError: For values that are no constant of a SQL type.
     """
     if isinstance(value, pa.Scalar):
-        target = canonical_type(value.type)
-        return value if value.type == target else value.cast(target)
+        return _canonical_scalar(value)
     if hasattr(value, "dtype") and hasattr(value, "item"):  # a NumPy scalar
-        return natural_scalar(pa.scalar(value))
+        return natural_scalar(_of_numpy(value))
     if value is None:
         return pa.scalar(None, pa.null())
     if isinstance(value, bool):
@@ -218,10 +217,35 @@ def natural_scalar(value: object) -> pa.Scalar:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return pa.scalar(bytes(value), pa.binary())
     if isinstance(value, dt.datetime):
+        if value != value:  # NaT of pandas
+            return pa.scalar(None, pa.null())
+        if getattr(value, "nanosecond", 0):
+            raise TypeError(f"{value!r} has nanoseconds, and the columns of a table have microseconds")
         return pa.scalar(value, LOCAL_TIMESTAMP if value.tzinfo is None else INSTANT)
     if isinstance(value, dt.date):
         return pa.scalar(value, DATE)
     raise TypeError(f"{value!r} is not a constant that a filter can compare with")
+
+
+def _canonical_scalar(value: pa.Scalar) -> pa.Scalar:
+    target = canonical_type(value.type)
+    try:
+        return value if value.type == target else value.cast(target)
+    except pa.ArrowException as error:
+        raise TypeError(f"{value!r} is not a constant that a filter can compare with ({error})") from error
+
+
+def _of_numpy(value: Any) -> object:
+    """A NumPy scalar as one of Arrow's; a date or time, of whatever unit, as one of Python's where microseconds hold it."""
+    if value.dtype.kind != "M":
+        return pa.scalar(value)
+    if value != value:  # NaT
+        return pa.scalar(None, pa.null())
+    unit = "D" if str(value.dtype).endswith(("[Y]", "[M]", "[W]", "[D]")) else "us"
+    moment = value.astype(f"datetime64[{unit}]")
+    if moment != value or not isinstance(moment.item(), dt.date):
+        raise TypeError(f"{value!r} is no moment in whole microseconds of the years 1 to 9999")
+    return moment.item()
 
 
 def _integer_scalar(value: int) -> pa.Scalar:

@@ -84,11 +84,12 @@ def test_a_table_without_metadata_table_says_so_by_name(rich_table: Unpack) -> N
             read()
 
 
-@pytest.mark.parametrize("how", ["where", "where as JSON", "keys", "positional text", "positional rows"])
+@pytest.mark.parametrize("how", ["where", "lists of tuples", "where as JSON", "keys", "positional text", "positional rows"])
 def test_delete_by_name(table: hudimeta.Table, how: str) -> None:
     keys = pa.table({"id": ["k0002"]})
     report = {
         "where": lambda: table.delete(where="id = 'k0002'"),
+        "lists of tuples": lambda: table.delete([[("id", "=", "k0002")], [("id", "=", "none")]]),
         "where as JSON": lambda: table.delete(where=["=", {"col": "id"}, {"lit": "k0002"}]),
         "keys": lambda: table.delete(keys=keys),
         "positional text": lambda: table.delete("id = 'k0002'"),

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 
@@ -96,6 +98,14 @@ def test_sql_means(written: str, meant: str) -> None:
         ([("name", "is not null")], "name IS NOT NULL"),
         ([("name", "not like", "a%")], "NOT (name LIKE 'a%')"),
         ([("id", "between", (1, 3))], "id >= 1 AND id <= 3"),
+        ([("id", "not between", (1, 3))], "id < 1 OR id > 3"),
+        ([[("id", "=", 5)], [("name", "=", "a"), ("ok", "=", True)]], "id = 5 OR (name = 'a' AND ok = TRUE)"),
+        ([["id", "=", 5], ["name", "=", "a"]], "id = 5 AND name = 'a'"),
+        ([("day", "in", np.array(["2024-01-05"], "datetime64[D]"))], "day = DATE '2024-01-05'"),
+        ([("day", "=", np.datetime64("2024-02"))], "day = DATE '2024-02-01'"),
+        ([("at", "<", np.datetime64("2024-01-05T00:00:00.000001000"))], "at < TIMESTAMP '2024-01-05 00:00:00.000001Z'"),
+        ([("day", "<=>", np.datetime64("NaT"))], "day <=> NULL"),
+        ([("day", "<=>", pandas.NaT)], "day <=> NULL"),
         ([("v.deep.x", "!=", "q")], "v.deep.x <> 'q'"),
         ([("day", "=", dt.date(2024, 1, 5))], "day = DATE '2024-01-05'"),
         ([("price", "<", decimal.Decimal("1.5"))], "price < 1.50"),
@@ -145,6 +155,15 @@ def test_trees_and_tuples_mean(where: Any, meant: str) -> None:
         ([("id", "~", 5)], "~"),
         ([("id",)], "id"),
         ([("id", "in", "abc")], "list"),
+        ([("id", "between", [1])], "lowest and the highest"),
+        ([("id", "between", [1, 2, 3])], "lowest and the highest"),
+        ([("id", "is null", False)], "takes no value"),
+        (["=", {"col": "id"}, {"lit": 1}, {"lit": 2}], "3 arguments"),
+        (["not", {"col": "ok"}, {"col": "ok"}], "2 arguments"),
+        ([("at", "=", np.datetime64("2024-01-05T00:00:00.000000001"))], "microseconds"),
+        ([("at", "=", np.datetime64("20000-01-05"))], "years 1 to 9999"),
+        ([("at", "=", pandas.Timestamp("2024-01-05 00:00:00.000000001"))], "nanoseconds"),
+        ([("at", "=", pa.scalar(1, pa.timestamp("ns")))], "would lose data"),
         ([("id", "=", object())], "constant"),
         (["wat", {"col": "id"}, {"lit": 1}], "wat"),
         (b"id = 1", "id = 1"),
