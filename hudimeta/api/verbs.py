@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.api.arguments import names_of, table_type_of
@@ -16,10 +16,13 @@ from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage, in_one_go
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
-from hudimeta.write.rows_in import as_stream, as_table, without_views
-from hudimeta.write.table_writer import delete_partitions, write_rows
+from hudimeta.write.rows_in import as_stream, as_table, columns_of_python, fitted, without_views
+from hudimeta.write.table_files import TableFiles
+from hudimeta.write.table_writer import Prepared, delete_partitions, prepare, write_prepared
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hudimeta.predicate import Where
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
@@ -129,16 +132,23 @@ def run_write(session: WriteSession, write: Callable[[WriteSession], CommitRepor
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
     """Write rows; see the verbs of `hudimeta.Table`."""
     stream = as_stream(data)
-    rows = as_table(data) if stream is None else None
+    if stream is not None:
+        return run_write(WriteSession(storage, options), lambda session: _write_stream(session, operation, stream))
+    rows, of_python = as_table(data), columns_of_python(data)
 
     def run(session: WriteSession) -> CommitReport:
-        if stream is None:
-            return write_rows(session, operation, rows)
-        from hudimeta.write.streaming import write_stream
+        def make(table: TableFiles) -> Prepared:
+            return prepare(table, session, operation, fitted(rows, of_python, table.snapshot.file_schema))
 
-        return write_stream(session, operation, stream)
+        return write_prepared(session, operation, make)
 
     return run_write(WriteSession(storage, options), run)
+
+
+def _write_stream(session: WriteSession, operation: Operation, stream: pa.RecordBatchReader) -> CommitReport:
+    from hudimeta.write.streaming import write_stream
+
+    return write_stream(session, operation, stream)
 
 
 def is_predicate(value: Any) -> bool:
@@ -209,7 +219,9 @@ def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str |
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
     """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
-    names = [partitions] if isinstance(partitions, str) else list(partitions)
+    names = list(partitions) if isinstance(partitions, Iterable) and not isinstance(partitions, str) else [partitions]
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigError("partitions", partitions, "paths of partitions", 'Give texts, such as "2024-01" or "month=2024-*".')
     return run_write(WriteSession(storage, options), lambda session: delete_partitions(session, names))
 
 

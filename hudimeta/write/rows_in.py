@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
 from hudimeta.schema import conform_column, normalise_type
+from hudimeta.schema.promotion import is_list_like
 
-__all__ = ["as_stream", "as_table", "joined_batches", "without_views"]
+__all__ = ["as_stream", "as_table", "columns_of_python", "fitted", "joined_batches", "without_views"]
 
 
 _ADVICE = (
@@ -112,6 +113,55 @@ def _holds_views(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         return _holds_views(kind.value_type)
     return any(_holds_views(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def columns_of_python(data: Any) -> frozenset[str]:
+    """Names of the columns that `as_table` gave a type because they had none: their values are in lists or dicts of Python."""
+    if isinstance(data, dict):
+        return frozenset(name for name, values in data.items() if isinstance(values, (list, tuple)))
+    return frozenset(name for row in data for name in row) if isinstance(data, list) else frozenset()
+
+
+def fitted(rows: pa.Table, names: frozenset[str], schema: pa.Schema) -> pa.Table:
+    """Rows whose numbers have the types of the table's columns where these hold them.
+
+    Python has one type of whole numbers and one of others, for which Arrow takes the widest. As they are, they would make every
+    column of the table as wide, and find no key of a narrower one.
+
+    Args:
+        rows: As `as_table` made them.
+        names: See `columns_of_python`; all other columns have the types that somebody chose.
+        schema: The table's.
+    """
+    for at, field in enumerate(rows.schema):
+        if field.name in names and field.name in schema.names:
+            kind = _fitting_type(rows.column(at).combine_chunks(), schema.field(field.name).type)
+            rows = rows if kind == field.type else rows.set_column(at, field.name, rows.column(at).cast(kind))
+    return rows
+
+
+def _fitting_type(values: pa.Array, wanted: pa.DataType) -> pa.DataType:
+    """The type of `values`, with numbers as narrow as `wanted` has them, at every depth."""
+    given = values.type
+    if pa.types.is_list(given) and is_list_like(wanted):
+        return pa.list_(_fitting_type(values.flatten(), wanted.value_type))
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        inner = {field.name: field.type for field in wanted}
+        pairs = zip(given, values.flatten(), strict=True)
+        return pa.struct([(f.name, _fitting_type(v, inner[f.name]) if f.name in inner else f.type) for f, v in pairs])
+    if (given, wanted) in ((pa.int64(), pa.int32()), (pa.float64(), pa.float32())) and _fits(values, wanted):
+        return wanted
+    return given
+
+
+def _fits(values: pa.Array, wanted: pa.DataType) -> bool:
+    import pyarrow.compute as pc
+
+    try:
+        narrow = values.cast(wanted)
+    except pa.ArrowInvalid:
+        return False
+    return bool(wanted == pa.int32() or pc.is_inf(narrow).equals(pc.is_inf(values)))
 
 
 def joined_batches(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:

@@ -111,3 +111,26 @@ def test_merges_take_texts_in_every_layout(kind: str, tmp_path: Path) -> None:
     assert (report.updated, report.inserted) == (1, 1)
     rows = table.scan("id <> 'b'", list(schema.names)).to_table().sort_by("id").to_pylist()
     assert rows == given.to_dicts()
+
+
+def test_numbers_of_python_take_the_types_of_the_table(tmp_path: Path) -> None:
+    kinds = {"id": pa.int32(), "ratio": pa.float32(), "many": pa.list_(pa.int32()), "place": pa.struct({"x": pa.float32()})}
+    schema = pa.schema(kinds)
+    table = Table.create(tmp_path / "t", schema, key="id")
+    row = {"id": 1, "ratio": 0.1, "many": [7, None], "place": {"x": float("inf")}}
+    table.insert([row, {"id": 2, "ratio": float("nan"), "many": [], "place": None}, {"id": 3}])
+    table.upsert({"id": [3, 4], "ratio": (0.5, None), "place": [{"x": 0.25}, None]})
+    assert table.schema.types[5:] == schema.types
+    found = table.scan("ratio = 0.1F AND many[0] = 7", list(kinds)).to_table().to_pylist()
+    assert found == [{**row, "ratio": pytest.approx(0.1)}]
+    assert table.delete(keys=[1, 99]).deleted == 1
+    assert table.delete(keys=[{"id": 2}]).deleted == 1
+    assert sorted(table.scan(columns="id").to_table()["id"].to_pylist()) == [3, 4]
+
+
+def test_numbers_that_a_column_does_not_hold_make_it_wider(tmp_path: Path) -> None:
+    given = {"id": pa.int64(), "n": pa.int32(), "ratio": pa.float32(), "typed": pa.int32()}
+    table = Table.create(tmp_path / "t", pa.schema(given), key="id")
+    table.insert({"id": [1], "n": [2**40], "ratio": [1e300], "typed": pa.array([1], pa.int64())})
+    assert table.schema.types[5:] == [pa.int64(), pa.int64(), pa.float64(), pa.int64()]
+    assert table.scan(columns=list(given)).to_table().to_pylist() == [{"id": 1, "n": 2**40, "ratio": 1e300, "typed": 1}]
