@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError
-from hudimeta.indexes.expression_index.expressions import Assigned, field_of
+from hudimeta.indexes.expression_index.expressions import Assigned, assigned_fields
 from hudimeta.predicate.tree import Column
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, concatenated, keyed_batch
@@ -219,7 +219,7 @@ class Merge:
         schema = self._insertable if inserting else self._table.snapshot.file_schema
         if clause.values is not None:
             fixed = () if inserting else self._fixed
-            return [(field_of(schema, name, fixed, "set"), value) for name, value in clause.values.items()]
+            return assigned_fields(schema, clause.values, fixed)
         own = {name.lower(): name for name in self._source.column_names}
         fields = [f for f in schema if f.name.lower() in own and (inserting or f.name not in self._fixed)]
         return [(f, Column((self._sides.source, own[f.name.lower()]))) for f in fields]

@@ -17,7 +17,7 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import SchemaMismatch
-from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
+from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, assigned_fields
 from hudimeta.keys import FILE_NAME_COLUMN
 from hudimeta.predicate import Where
 from hudimeta.read.request import ScanRequest
@@ -125,7 +125,7 @@ class RowChange:
             named = named_by_deletes(session, table.snapshot)
             return Prepared(known_batch(rows, named, deleted=True), schema, rests_on_rows=True)
         fixed = table.generator().fixed_columns
-        fields = [(field_of(schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
+        fields = assigned_fields(schema, self.assignments, fixed)
         changed = rows
         for field, value in fields:
             at = rows.schema.get_field_index(field.name)

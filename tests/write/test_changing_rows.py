@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -319,3 +320,22 @@ def test_merging_equals_the_model(
         elif row["id"] in expected or row["fare"] >= limit:
             expected[row["id"]] = tuple(row.values())
     assert contents(table) == sorted(expected.values())
+
+
+def test_a_column_is_set_once_and_partitions_are_texts(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.int64(), "p": pa.string(), "v": pa.int64()}), "id", "p")
+    table.insert([{"id": 1, "p": "a", "v": 1}])
+    before = table.history()
+    merge = table.merge([{"id": 1, "p": "a", "v": 5}], ["id", "p"])
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: table.update({"v": 2, "V": 3}),
+        lambda: merge.when_matched_update({"v": 2, "V": 3}).execute(),
+        lambda: merge.when_not_matched_insert({"id": "source.id", "p": "'x'", "ID": 3}).execute(),
+    )
+    for act in acts:
+        with pytest.raises(ConfigError, match="every column once"):
+            act()
+    for partitions in (None, 7, [None], [b"a"]):
+        with pytest.raises(ConfigError, match="paths of partitions"):
+            table.delete_partition(partitions)  # type: ignore[arg-type]
+    assert table.history() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from hudimeta.predicate import Expr, bind_value, evaluate_strictly, parse_sql
 from hudimeta.predicate.tree import Literal
 from hudimeta.schema import conform_array
 
-__all__ = ["Assigned", "assigned_column", "field_of", "value_expression"]
+__all__ = ["Assigned", "assigned_column", "assigned_fields", "value_expression"]
 
 Assigned = Any
 """A new value: text is SQL in Spark's dialect (`"fare * 2"`, `"'text'"`); anything else is itself."""
@@ -75,22 +76,33 @@ def _stored(values: pa.Array, field: pa.Field) -> pa.Array:
             raise SchemaMismatch(field.name, values.type, field.type, hint) from error
 
 
-def field_of(schema: pa.Schema, name: str, fixed: tuple[str, ...], what: str) -> pa.Field:
-    """The column that an assignment names, found without case where it is no exact match.
+def assigned_fields(
+    schema: pa.Schema, values: Mapping[str, Assigned], fixed: tuple[str, ...]
+) -> list[tuple[pa.Field, Assigned]]:
+    """The columns that assignments name, found without case where there is no exact match, with their new values.
 
     Args:
         schema: Columns of the table.
-        name: As the assignment spells it.
+        values: New values by column, as the assignments spell it.
         fixed: Columns that may not change.
-        what: The argument, for errors.
 
     Raises:
-        ConfigError: No such column, or one that says what the row is or where it lies.
+        ConfigError: No such column, one that is named twice, or one that says what the row is or where it lies.
     """
+    found: dict[str, tuple[pa.Field, Assigned]] = {}
+    for name, value in values.items():
+        field = _field_of(schema, name, fixed)
+        if field.name in found:
+            raise ConfigError("set", name, "every column once", f"Set {field.name} to one value.")
+        found[field.name] = (field, value)
+    return list(found.values())
+
+
+def _field_of(schema: pa.Schema, name: str, fixed: tuple[str, ...]) -> pa.Field:
     found = [f for f in schema if f.name == name] or [f for f in schema if f.name.lower() == name.lower()]
     if not found:
-        raise ConfigError(what, name, f"columns of the table: {', '.join(schema.names)}", "Name whole columns.")
+        raise ConfigError("set", name, f"columns of the table: {', '.join(schema.names)}", "Name whole columns.")
     if found[0].name in fixed:
         hint = "Delete the row and insert it anew: its key and its partition say which row it is."
-        raise ConfigError(what, name, "a column that is neither part of the key nor of the partition", hint)
+        raise ConfigError("set", name, "a column that is neither part of the key nor of the partition", hint)
     return found[0]
