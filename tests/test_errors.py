@@ -13,6 +13,7 @@ SAMPLES = [
     errors.ConfigError("k", "v", "x or y", "Choose one."),
     errors.TableNotFound("/p"),
     errors.MissingLibrary("polars"),
+    errors.PropertiesUnreadable("/p", "is empty", "Restore it."),
     errors.UnsupportedTableVersion(5, (6, 8, 9)),
     errors.UnsupportedFeature("time machines", "Wait."),
     errors.CorruptFileError("f", 3, "a", "b"),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import enum
 
-from hudimeta.errors import ConfigError, CorruptFileError, HudiError, MetadataFileMissing, MetadataOutOfSync, ValidationFailed
+from hudimeta.errors import (
+    ConfigError,
+    CorruptFileError,
+    HudiError,
+    MetadataFileMissing,
+    MetadataOutOfSync,
+    PropertiesUnreadable,
+    ValidationFailed,
+)
 
 __all__ = ["Exit", "exit_of"]
 
@@ -27,6 +35,6 @@ def exit_of(error: HudiError) -> Exit:
         return Exit.USAGE
     if isinstance(error, ValidationFailed):
         return Exit.FOUND
-    if isinstance(error, (CorruptFileError, MetadataFileMissing, MetadataOutOfSync)):
+    if isinstance(error, (CorruptFileError, PropertiesUnreadable, MetadataFileMissing, MetadataOutOfSync)):
         return Exit.DAMAGED
     return Exit.REFUSED

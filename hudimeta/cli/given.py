@@ -84,18 +84,19 @@ def _opened(path: str, options: Sequence[str], storage_options: Sequence[str]) -
     return Table(path, opened_options(options, storage_options))
 
 
-def opened_options(options: Sequence[str], storage_options: Sequence[str] = ()) -> dict[str, str]:
+def opened_options(options: Sequence[str], storage_options: Sequence[str] = (), what: str = "--option") -> dict[str, str]:
     """Options out of `KEY=VALUE` texts.
 
     Args:
         options: Of hudimeta.
         storage_options: Of the store, without their prefix.
+        what: How errors call one of `options`.
 
     Raises:
         ConfigError: A text without `=`; it is not shown, because it may be a secret.
     """
     found = {}
-    for prefix, texts, flag in (("", options, "--option"), (_STORAGE, storage_options, "--storage-option")):
+    for prefix, texts, flag in (("", options, what), (_STORAGE, storage_options, "--storage-option")):
         for text in texts:
             key, is_one, value = text.partition("=")
             if not is_one or not key.strip():

@@ -74,7 +74,7 @@ def _advise(table: Table, apply: bool, unused_days: int, dry_run: bool) -> tuple
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
 def _call(table: Table, procedure: str, arguments: tuple[str, ...]) -> tuple[Answer, Exit]:
     """Run a procedure of Hudi's SQL on the table at PATH; `hudimeta call PATH help` lists them all."""
-    found = table.call(procedure, **opened_options(arguments))
+    found = table.call(procedure, **opened_options(arguments, what="a procedure's argument"))
     rows = _rows("rows", found)
     if procedure.lower() == "help":
         return Answer({"procedure": procedure}, [rows], lines=[]), Exit.DONE

@@ -17,6 +17,7 @@ __all__ = [
     "StreamDataLoss",
     "TableError",
     "TableNotFound",
+    "PropertiesUnreadable",
     "UnsupportedFeature",
     "UnsupportedTableVersion",
 ]
@@ -33,12 +34,26 @@ class TableNotFound(TableError):
 
     code = "TABLE_NOT_FOUND"
 
-    def __init__(self, path: str, why: str = "the folder .hoodie/hoodie.properties does not exist", hint: str = "") -> None:
+    def __init__(self, path: str, why: str = "there is no .hoodie/hoodie.properties", hint: str = "") -> None:
         self.path = path
         hint = hint or "Check the path, or create the table with hudimeta.Table.create(...) or df.write.format('hudimeta')."
         if any(sign in path for sign in "*?[{"):
             hint = "Name the table's own folder, and choose partitions by where, or by the option hudimeta.partitions."
         super().__init__(f"no Hudi table at {path!r}: {why}", hint)
+
+
+class PropertiesUnreadable(TableError):
+    """`hoodie.properties` is empty, cut short, or not what its checksum was made of, and no backup of it helps.
+
+    Attributes:
+        root: The table.
+    """
+
+    code = "PROPERTIES_UNREADABLE"
+
+    def __init__(self, root: str, what: str, hint: str) -> None:
+        self.root = root
+        super().__init__(f".hoodie/hoodie.properties of the table at {root!r} {what}", hint)
 
 
 class UnsupportedTableVersion(TableError):

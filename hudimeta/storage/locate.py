@@ -21,7 +21,8 @@ _STORE_OPTION = "hudimeta.storage."
 def absolute_location(location: str | os.PathLike[str]) -> str:
     """The one spelling of a table's location: an absolute local path, or a URI of an object store.
 
-    `file:/x`, `file:///x`, `local:/x` and `/x` are the same place. A relative path is taken from the current folder.
+    `file:/x`, `file:///x`, `local:/x` and `/x` are the same place. A relative path is taken from the current folder,
+    one that begins with `~/` from the user's own.
 
     Raises:
         ConfigError: The location is empty, no path, or a `file` URI that names another host.
@@ -35,7 +36,7 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
         raise ConfigError("path", text, "a path without NUL and halves of surrogate pairs", "Give the path of the table.")
     match = _SCHEME.match(text)
     if match is None:
-        return os.path.abspath(text)
+        return os.path.abspath(os.path.expanduser(text) if text == "~" or text.startswith("~/") else text)
     scheme, rest = match.group(1).lower(), match.group(2)
     if scheme not in ("file", "local"):
         return f"{scheme}:{rest}".rstrip("/")

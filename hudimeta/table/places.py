@@ -14,7 +14,7 @@ from hudimeta.storage import absolute_location, open_storage
 from hudimeta.table.globs import has_glob, literal_glob, matches
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 
-__all__ = ["Place", "find_places", "naming_table_above", "place_within"]
+__all__ = ["Place", "find_places", "naming_table_above", "place_within", "table_above"]
 
 _HUDI_FOLDER = PROPERTIES_PATH.partition("/")[0]
 _NAMED = 5
@@ -73,14 +73,24 @@ def place_within(path: str, options: Mapping[str, str]) -> Place | None:
         path: Without a table of its own.
         options: Of the table, for the store.
     """
+    location = absolute_location(path)
+    above = table_above(location, options)
+    if above is None:
+        return None
+    within = _parts(location)[1][len(_parts(above)[1]) :]
+    return None if within[0] == _HUDI_FOLDER else Place(above, "/".join(map(literal_glob, within)))
+
+
+def table_above(path: str, options: Mapping[str, str]) -> str | None:
+    """The nearest folder above a folder that is a table's; None where none is.
+
+    Args:
+        path: Of a folder, which need not be there.
+        options: Of the table, for the store.
+    """
     root, names = _parts(absolute_location(path))
-    for depth in range(len(names) - 1, 0, -1):
-        above = _joined(root, names[:depth])
-        if _is_table(above, options):
-            if names[depth] == _HUDI_FOLDER:
-                return None
-            return Place(above, "/".join(map(literal_glob, names[depth:])))
-    return None
+    above = (_joined(root, names[:depth]) for depth in range(len(names) - 1, 0, -1))
+    return next((folder for folder in above if _is_table(folder, options)), None)
 
 
 @contextmanager

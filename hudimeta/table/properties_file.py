@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound, UnsupportedFeature
+from hudimeta.errors import CorruptFileError, NotFound, PropertiesUnreadable, TableNotFound, UnsupportedFeature
 from hudimeta.formats.one_apart import one_apart
 from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties, encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties, verify_properties
@@ -112,7 +112,7 @@ def read_properties(
 
     Raises:
         TableNotFound: neither the file nor a backup is there.
-        TableError: the checksum is wrong, or the file stays empty, and no backup helps.
+        PropertiesUnreadable: the checksum is wrong, or the file stays empty, and no backup helps.
         CorruptFileError: its content is not what was written, and no backup helps.
     """
     main = _look(storage, PROPERTIES_PATH)
@@ -243,17 +243,18 @@ def _judge(data: bytes, values: Mapping[str, str]) -> _Look:
     return _Look.SOUND if data.endswith((b"\n", b"\r")) else _Look.UNPROVEN
 
 
-def _unreadable(root: str, found: _Found) -> TableError:
+def _unreadable(root: str, found: _Found) -> PropertiesUnreadable:
     if found.look is not _Look.WRONG:
-        return TableError(
-            f"{PROPERTIES_PATH} of the table at {root!r} {found.look.value}, and there is no sound {BACKUP_PATH}",
+        return PropertiesUnreadable(
+            root,
+            f"{found.look.value}, and there is no sound {BACKUP_PATH}",
             "If a writer is at work try again; else restore the file from a copy.",
         )
     database, name = found.values.get(DATABASE_KEY, ""), found.values.get(NAME_KEY, "")
     right = table_checksum(database, name)
-    return TableError(
-        f"{PROPERTIES_PATH} of the table at {root!r} has {CHECKSUM_KEY}={found.values[CHECKSUM_KEY]}, "
-        f"but database {database!r} and table {name!r} give {right}",
+    return PropertiesUnreadable(
+        root,
+        f"has {CHECKSUM_KEY}={found.values[CHECKSUM_KEY]}, but database {database!r} and table {name!r} give {right}",
         f"Restore the file from a copy; if {NAME_KEY} or {DATABASE_KEY} was changed on purpose, set {CHECKSUM_KEY}={right}.",
     )
 

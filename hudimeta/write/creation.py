@@ -31,6 +31,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.create import NewTable, create_table_layout
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import delete_properties, merge_settings, payload_properties
+from hudimeta.table.places import table_above
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline import DEFAULT_FOLDER, Clock, InstantGenerator, SystemClock
@@ -56,12 +57,13 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
 
     Raises:
         ConfigError, SchemaError: Bad input; nothing was written.
-        TableError: There is a table already.
+        TableError: There is a table already, or the folder lies in that of another one.
     """
     data = normalise_schema(schema)
     properties, planned = planned_properties(data, options)
     clock = clock or SystemClock()
     _check_nothing_is_here(storage)  # before the lock, which leaves a file behind
+    _check_is_in_no_table(storage, options)
     with table_lock(storage, options, properties.name).held():
         _check_nothing_is_here(storage)
         storage.delete_folder(METADATA_ROOT)
@@ -84,6 +86,13 @@ def _check_nothing_is_here(storage: Storage) -> None:
             f"there is a timeline without {PROPERTIES_PATH} at {storage.root}",
             "Restore that file from a copy, or remove the folder .hoodie if the table is not needed any more.",
         )
+
+
+def _check_is_in_no_table(storage: Storage, options: Options) -> None:
+    """Whoever lists the folders of the table above would take the new one's files for its own."""
+    above = table_above(storage.root, options.texts)
+    if above is not None:
+        raise TableError(f"{storage.root} is in the folder of the table at {above}", "Choose a folder beside that table.")
 
 
 def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProperties, list[PlannedIndex]]:

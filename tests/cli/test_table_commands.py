@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import hudimeta
 from hudimeta.cli.output import Answer, AnswerRows, TextOutput
 from hudimeta.procedures import PROCEDURES
 from hudimeta.testing.builders import simple_rows
-from tests.cli.test_metadata_commands import DONE, REFUSED, USAGE, run, told
+from tests.cli.test_metadata_commands import DAMAGED, DONE, REFUSED, USAGE, run, told
 
 
 @pytest.fixture
@@ -64,3 +65,19 @@ def test_text_on_a_terminal_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "┃" in shown
     assert "a[b]" in shown
     assert "1,234,567" in shown
+
+
+@pytest.mark.parametrize("kept", [0, 50])
+def test_damaged_properties_are_damage(path: Path, kept: int) -> None:
+    properties = path / ".hoodie" / "hoodie.properties"
+    properties.write_bytes(properties.read_bytes()[:kept])
+    for command in (("show",), ("metadata", "stats")):
+        code, out, _ = run(*command, path, "--json")
+        assert (code, json.loads(out)["error"]["code"]) == (DAMAGED, "PROPERTIES_UNREADABLE")
+
+
+def test_an_argument_of_a_procedure_without_a_value_is_named(path: Path) -> None:
+    code, _, err = run("call", path, "show_commits", "limit")
+    assert code == USAGE
+    assert "a procedure's argument" in err
+    assert "--option" not in err

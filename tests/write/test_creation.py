@@ -161,3 +161,22 @@ def test_errors_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(HudiError) as caught:
         create(tmp_path / "t", {"hoodie.datasource.write.recordkey.field": "ids"})
     assert str(caught.value).startswith("HUDIMETA_CONFIG: ")
+
+
+@pytest.mark.parametrize("inside", ["new", "a/new", ".hoodie/new"])
+def test_a_table_is_not_created_in_the_folder_of_another(tmp_path: Path, inside: str) -> None:
+    outer = Table.create(tmp_path / "t", SCHEMA, key="id")
+    before = sorted(tmp_path.rglob("*"))
+    for place in (tmp_path / "t" / inside, f"file://{tmp_path}/t/{inside}"):
+        with pytest.raises(TableError, match=f"is in the folder of the table at {outer.path}"):
+            Table.create(place, SCHEMA, key="id")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert Table.create(tmp_path / "t2" / inside, SCHEMA, key="id").scan().count() == 0
+
+
+def test_a_tilde_is_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for written, place in (("~/t", "home/t"), (Path("~/u"), "home/u"), ("./~/t", "~/t"), ("~x", "~x")):
+        assert Table.create(written, SCHEMA, key="id").path == str(tmp_path / place)
+        assert Table(written).path == str(tmp_path / place)
