@@ -16,7 +16,8 @@ def named_partitions(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str
 
     Args:
         snapshot: The table.
-        names: Paths as folders are named; `*` stands for any text, slashes included, as in Apache Hudi.
+        names: Paths as folders are named; where none has the very name, blanks and slashes around it do not count, and `*`
+            stands for any text, slashes included, as in Apache Hudi.
 
     Returns:
         Paths that are there, sorted, and names that stand for none.
@@ -24,14 +25,15 @@ def named_partitions(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str
     Raises:
         ConfigError: No name at all, or an empty one for a table with partitions.
     """
-    wanted = [name.strip().strip("/") for name in names]
     have = sorted(set(snapshot.slices()["partition_path"].unique().to_pylist()))
+    wanted = [name if name in have else name.strip().strip("/") for name in names]
     if not wanted or ("" in wanted and have not in ([], [""])):
         raise ConfigError("partitions", ",".join(wanted), "paths of partitions", f"The table has {_some(have)}.")
     found: set[str] = set()
     missing = []
     for name in wanted:
-        hits = [path for path in have if fnmatch.fnmatchcase(path, _pattern(name))] if "*" in name else {name} & set(have)
+        exact = {name} & set(have)
+        hits = exact or {path for path in have if "*" in name and fnmatch.fnmatchcase(path, _pattern(name))}
         found.update(hits)
         missing += [] if hits else [name]
     return sorted(found), missing
