@@ -44,7 +44,7 @@ def history_of(timeline: Timeline, limit: int | None = None, *, archived: bool =
     Raises:
         ConfigError: A limit below 0.
     """
-    if limit is not None and limit < 0:
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise ConfigError("limit", limit, "a number of rows, 0 or more", "Leave it out for all rows.")
     old = _archived_instants(timeline) if archived else []
     both = sorted([*timeline.instants, *old], key=lambda instant: instant.time, reverse=True)[:limit]

@@ -38,6 +38,8 @@ def test_it_says_who_did_what_the_newest_first(tmp_path: Path) -> None:
     assert table.history(limit=2).equals(history.slice(0, 2))
     with pytest.raises(ConfigError, match="0 or more"):
         table.history(limit=-1)
+    with pytest.raises(ConfigError, match="0 or more"):
+        table.history(limit="2")  # type: ignore[arg-type]
 
 
 def test_what_writes_no_rows_and_what_is_pending_has_no_figures(rich_table: Unpack) -> None:
