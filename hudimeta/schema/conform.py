@@ -204,9 +204,9 @@ def _leaf(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa
         return pc.cast(values, target)
     except pa.ArrowInvalid as error:
         what = str(error).splitlines()[0]
-        raise SchemaMismatch(
-            path, f"{values.type} with values that do not fit ({what})", target, cast_advice(source, target)
-        ) from error
+        # What is beyond a type's range does not come into it by rounding.
+        hint = "Correct or filter such values before writing." if "out of bounds" in what else cast_advice(source, target)
+        raise SchemaMismatch(path, f"{values.type} with values that do not fit ({what})", target, hint) from error
 
 
 def _leaf_kind(kind: pa.DataType, path: str) -> pa.DataType:

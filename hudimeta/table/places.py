@@ -14,7 +14,7 @@ from hudimeta.storage import absolute_location, open_storage
 from hudimeta.table.globs import has_glob, literal_glob, matches
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 
-__all__ = ["Place", "find_places", "naming_table_above", "place_within", "table_above"]
+__all__ = ["Place", "file_above", "find_places", "naming_table_above", "place_within", "table_above"]
 
 _HUDI_FOLDER = PROPERTIES_PATH.partition("/")[0]
 _NAMED = 5
@@ -91,6 +91,19 @@ def table_above(path: str, options: Mapping[str, str]) -> str | None:
     root, names = _parts(absolute_location(path))
     above = (_joined(root, names[:depth]) for depth in range(len(names) - 1, 0, -1))
     return next((folder for folder in above if _is_table(folder, options)), None)
+
+
+def file_above(path: str) -> str | None:
+    """The file of the local disk below which a path can lead to nothing; None where there is none."""
+    root, names = _parts(absolute_location(path))
+    if root != "/":
+        return None
+    for depth in range(len(names) - 1, 0, -1):
+        above = _joined(root, names[:depth])
+        place = open_storage(above).stat("")
+        if place is not None:
+            return None if place.is_folder else above
+    return None
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.create import NewTable, create_table_layout
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import delete_properties, merge_settings, payload_properties
-from hudimeta.table.places import table_above
+from hudimeta.table.places import file_above, table_above
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline import DEFAULT_FOLDER, Clock, InstantGenerator, SystemClock
@@ -76,8 +76,9 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
 
 def _check_nothing_is_here(storage: Storage) -> None:
     place = storage.stat("")
-    if place is not None and not place.is_folder:
-        hint = "Choose another path: this is a file."
+    file = file_above(storage.root) if place is None else None if place.is_folder else "this"
+    if file is not None:
+        hint = f"Choose another path: {file} is a file."
         raise ConfigError("path", storage.root, "a folder, or a path where nothing is yet", hint)
     if any(storage.stat(path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH)):
         raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")

@@ -217,3 +217,12 @@ def test_views_within_other_layouts(view):
     ):
         rows = conform(pa.table({"c": found}), pa.schema([("c", kind)]))
         assert rows["c"].combine_chunks().equals(expected)
+
+
+def test_moments_out_of_range_are_not_to_be_rounded():
+    late = column([2**55], pa.timestamp("s"))
+    with pytest.raises(SchemaMismatch, match=r"out of bounds.*Correct or filter"):
+        conform(late, pa.schema([("c", pa.timestamp("us"))]))
+    fine = column([1], pa.timestamp("ns"))
+    with pytest.raises(SchemaMismatch, match=r"would lose data.*Round the column"):
+        conform(fine, pa.schema([("c", pa.timestamp("us"))]))

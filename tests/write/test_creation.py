@@ -180,3 +180,11 @@ def test_a_tilde_is_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.M
     for written, place in (("~/t", "home/t"), (Path("~/u"), "home/u"), ("./~/t", "~/t"), ("~x", "~x")):
         assert Table.create(written, SCHEMA, key="id").path == str(tmp_path / place)
         assert Table(written).path == str(tmp_path / place)
+
+
+@pytest.mark.parametrize("below", ["", "t", "a/t"])
+def test_a_table_is_not_created_below_a_file(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigError, match="is a file"):
+        Table.create(tmp_path / "file" / below, SCHEMA, key="id")
+    assert (tmp_path / "file").read_text() == "x"
