@@ -104,13 +104,11 @@ def column_change(chance: random.Random, schema: pa.Schema, now: int, on_read: b
 
 
 def _wider(schema: pa.Schema, name: str) -> list[pa.DataType]:
-    known = TYPES.get(base(name), ())
-    now = schema.field(name).type
-    return (
-        list(known[known.index(now) + 1 :] if now in known else known if now == COLUMNS[base(name)].type else ())
-        if known
-        else []
-    )
+    known, now = TYPES.get(base(name), ()), schema.field(name).type
+    if now not in known:
+        return list(known) if known and now == COLUMNS[base(name)].type else []
+    # As text, files of before say a number as it was, and rewritten ones as it became: `3` or `3.0`.
+    return [type for type in known[known.index(now) + 1 :] if type != TEXT or pa.types.is_integer(now)]
 
 
 def _added(chance: random.Random, schema: pa.Schema, name: str, on_read: bool) -> ColumnChange:
