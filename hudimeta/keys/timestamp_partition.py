@@ -252,7 +252,8 @@ def _option(properties: Mapping[str, str], name: str, default: str) -> str:
 
 
 def _input_formats(properties: Mapping[str, str]) -> tuple[str, ...]:
-    delimiter = _option(properties, "input.dateformat.list.delimiter.regex", ",")
+    # Empty in the examples of Hudi's documentation, where it means a comma.
+    delimiter = _option(properties, "input.dateformat.list.delimiter.regex", "").strip() or ","
     text = _option(properties, "input.dateformat", "")
     formats = tuple(part.strip() for part in re.split(delimiter, text) if part.strip())
     if not formats:

@@ -119,6 +119,15 @@ def test_several_input_patterns_are_tried_in_order():
     assert paths(text, **options) == ["2024/01/17/00", "2024/01/17/00", "2024/01/17/05"]
 
 
+def test_the_example_of_apache_hudi_leaves_the_delimiter_empty():
+    text = pa.array(["2020-04-01T13:01:33Z", "2020-04-01T13:01:33.428Z"])
+    patterns = "yyyy-MM-dd'T'HH:mm:ssZ,yyyy-MM-dd'T'HH:mm:ss.SSSZ"
+    options = {"timestamp_type": "DATE_STRING", "input_dateformat": patterns, "input_timezone": "", "output_timezone": "GMT"}
+    for empty in ("", " "):
+        found = paths(text, "yyyyMMddHH", **options, input_dateformat_list_delimiter_regex=empty)
+        assert found == ["2020040113", "2020040113"]
+
+
 def test_text_that_fits_no_pattern_names_value_and_row():
     options = {"timestamp_type": "DATE_STRING", "input_dateformat": "yyyy-MM-dd"}
     with pytest.raises(SchemaMismatch, match=r"'2023-02-29' in row 1, the table needs a date like yyyy-MM-dd"):
