@@ -65,7 +65,7 @@ def show(cursor: Cursor) -> Ask:
 
 
 def describe(cursor: Cursor) -> Ask:
-    """DESC[RIBE] HISTORY name [LIMIT n] | DETAIL name | [TABLE] EXTENDED|FORMATTED name | [TABLE] hudimeta.`/folder`."""
+    """DESC[RIBE] HISTORY name [LIMIT n] | DETAIL name | [TABLE] [EXTENDED|FORMATTED] name."""
     if not cursor.accept("DESC"):
         cursor.expect("DESCRIBE")
     for question in (TableQuestion.HISTORY, TableQuestion.DETAIL):
@@ -78,8 +78,6 @@ def describe(cursor: Cursor) -> Ask:
     question = TableQuestion.EXTENDED if cursor.accept("EXTENDED") or cursor.accept("FORMATTED") else TableQuestion.COLUMNS
     name = TableName(cursor.dotted())
     cursor.finish()
-    if question is TableQuestion.COLUMNS and not name.is_folder:
-        cursor.fail()  # Spark tells the columns of a table that it knows
     return Ask(name, question)
 
 

@@ -73,6 +73,9 @@ def test_describe_extended_says_where_the_table_is_and_what_it_is(attached: Spar
     of_name = dict(listed(attached.sql("describe table asked name")))
     assert of_name == {"col_name": "name", "data_type": "string", "comment": "NULL"}
     assert listed(attached.sql("desc formatted spark_catalog.default.asked")) == described
+    for statement in ("describe asked", "desc table default.asked", f"describe hudimeta.`{tmp_path / 'asked'}`"):
+        shown = listed(attached.sql(statement))
+        assert [line[:2] for line in shown] == [line[:2] for line in described[:10]], statement
 
 
 def test_partitions_indexes_history_and_detail_are_told(attached: SparkSession, table: str, tmp_path: Path) -> None:

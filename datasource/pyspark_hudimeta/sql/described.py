@@ -1,13 +1,13 @@
-"""SHOW CREATE TABLE, DESCRIBE EXTENDED and SHOW TBLPROPERTIES: the entry and the table as they are.
+"""SHOW CREATE TABLE, DESCRIBE TABLE and SHOW TBLPROPERTIES: the entry and the table as they are.
 
 Spark's own answers come from what the Python source declared to it, a varchar of an enormous length among it, and know
-neither the place nor the properties of the table.
+neither the partition columns, the place nor the properties of the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -37,6 +37,8 @@ __all__ = [
 
 _OF_SPARK = ("location", "provider", "owner", "path", OWNS_FILES)
 """Properties of every entry, which no statement states."""
+_Line: TypeAlias = "tuple[str, str, str | None]"
+"""A column, its type and its comment."""
 _DESCRIBED = "col_name string, data_type string, comment string"
 
 
@@ -81,16 +83,7 @@ def properties_of(session: SqlSession, entry: Entry) -> dict[str, str]:
 
 def extended(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     """DESCRIBE EXTENDED, in the sections that Spark has for a table of a file format."""
-    by_name = {column.name: column for column in entry.declared}
-    found = opened(session, entry)
-    fields = [by_name[name] for name in found.properties.partition_fields if name in by_name]
-    rows: list[tuple[str, str, str | None]] = list(_columns(entry.declared))
-    if fields:
-        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), *_columns(fields)]
-    defaults = defaults_of(entry, found)
-    if defaults:
-        rows += [("", "", ""), ("# Column Default Values", "", "")]
-        rows += [(name, by_name[name].dataType.simpleString(), value) for name, value in defaults.items() if name in by_name]
+    rows = _described(entry, opened(session, entry))
     properties = ", ".join(f"{k}={v}" for k, v in sorted(properties_of(session, entry).items()))
     catalog, database, table = session.full_parts(entry.name)
     facts = {
@@ -111,11 +104,24 @@ def extended(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
 
 
 def described_columns(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
-    """DESCRIBE TABLE of a folder, which Spark does not know."""
-    return session.rows(_columns(entry.declared), _DESCRIBED)
+    """DESCRIBE TABLE: what Spark says of a table of a file format, of which it knows the partition columns."""
+    return session.rows(_described(entry, opened(session, entry)), _DESCRIBED)
 
 
-def _columns(columns: Iterable[StructField]) -> Iterable[tuple[str, str, str | None]]:
+def _described(entry: Entry, table: HudiTable) -> list[_Line]:
+    by_name = {column.name: column for column in entry.declared}
+    fields = [by_name[name] for name in table.properties.partition_fields if name in by_name]
+    rows = list(_columns(entry.declared))
+    if fields:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), *_columns(fields)]
+    defaults = defaults_of(entry, table)
+    if defaults:
+        rows += [("", "", ""), ("# Column Default Values", "", "")]
+        rows += [(name, by_name[name].dataType.simpleString(), value) for name, value in defaults.items() if name in by_name]
+    return rows
+
+
+def _columns(columns: Iterable[StructField]) -> Iterable[_Line]:
     for column in columns:
         yield column.name, column.dataType.simpleString(), (column.metadata or {}).get("comment")
 
