@@ -27,7 +27,10 @@ class InsertEach:
 
 
 def insert(cursor: Cursor) -> Insert:
-    """[WITH …] INSERT INTO|OVERWRITE [TABLE] name [PARTITION (…)] [(columns)|BY NAME] [REPLACE WHERE condition] query."""
+    """[WITH …] INSERT INTO [TABLE] name [PARTITION (…)] [(columns)|BY NAME] [REPLACE WHERE condition] query.
+
+    Also INSERT OVERWRITE, with IF NOT EXISTS after PARTITION.
+    """
     before = cursor.queries()
     cursor.expect("INSERT")
     overwrite = cursor.accept("OVERWRITE")
@@ -37,6 +40,9 @@ def insert(cursor: Cursor) -> Insert:
     cursor.accept("TABLE")
     name = TableName(cursor.dotted())
     partition = partition_values(cursor.inside()) if cursor.accept("PARTITION") else None
+    absent = overwrite and partition is not None and cursor.accept("IF", "NOT", "EXISTS")
+    if absent and any(value is None for _, value in partition or ()):
+        cursor.fail()  # Spark refuses it
     by_name = cursor.accept("BY", "NAME")
     replaces = not overwrite and cursor.accept("REPLACE", "WHERE")
     where = cursor.until(*(word for word in _QUERY if word != "(")) if replaces else None
@@ -44,7 +50,7 @@ def insert(cursor: Cursor) -> Insert:
     if cursor.peek() not in _QUERY or (by_name and columns is not None):
         cursor.fail()
     query = f"{before} {cursor.rest()}".strip()
-    return Insert(name, query, overwrite, columns, by_name, partition, where)
+    return Insert(name, query, overwrite, columns, by_name, partition, where, absent)
 
 
 def insert_from(cursor: Cursor) -> Insert | InsertEach:

@@ -128,10 +128,9 @@ class Insert:
     """INSERT INTO and INSERT OVERWRITE.
 
     Attributes:
-        query: Whose rows.
-        columns: The list of columns, None without.
-        by_name: Columns are matched by name.
+        query: Whose rows. columns: The list of columns, None without. by_name: They are matched by name.
         where: Of REPLACE WHERE: which rows of the table give way; None without.
+        if_not_exists: Nothing happens where the partition of PARTITION has rows.
         partition: Of PARTITION: columns with the expression of their value, or None where the rows say it; None without.
     """
 
@@ -142,6 +141,7 @@ class Insert:
     by_name: bool = False
     partition: PartitionValues | None = None
     where: str | None = None
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,55 @@ def test_overwriting_the_table_and_its_partitions(attached: SparkSession, name: 
     check(Path(table_of(attached, t).path))
 
 
+def test_overwriting_the_partitions_that_have_some_values(attached: SparkSession, name: Name) -> None:
+    t = name()
+    columns = "(id int, ts bigint, day date, hour int) using hudimeta partitioned by (day, hour)"
+    attached.sql(f"create table {t} {columns} tblproperties (primaryKey = 'id', orderingFields = 'ts', type = 'mor')")
+    first, second = "date'2026-01-01'", "date'2026-01-02'"
+    attached.sql(f"insert into {t} values (1, 1, {first}, 1), (2, 1, {first}, 2), (3, 1, {second}, 1)")
+    attached.sql(f"insert overwrite {t} partition (day = '2026-01-01', hour) select 4, 1, 3")
+    assert rows(attached, t, "id, hour") == [(3, 1), (4, 3)], "every hour of that day gives way, as in Apache Hudi and Spark"
+    attached.sql(f"insert overwrite {t} partition (hour = 1, day) select 5, 1, {first}")
+    assert rows(attached, t, "id, hour") == [(4, 3), (5, 1)]
+    attached.sql(f"insert overwrite {t} partition (day = '2026-01-09', hour) values (6, 1, 1)")
+    assert rows(attached, t, "id") == [(4,), (5,), (6,)], "no partition of that day was there"
+    attached.sql(f"insert overwrite {t} partition (day = '2026-01-01', hour) select 7, 1, 1 where false")
+    assert rows(attached, t, "id") == [(6,)]
+    attached.sql("set spark.sql.sources.partitionOverwriteMode = dynamic")
+    try:
+        attached.sql(f"insert into {t} values (1, 1, {first}, 1), (2, 1, {first}, 2)")
+        attached.sql(f"insert overwrite {t} partition (day = '2026-01-01', hour) select 8, 1, 1")
+    finally:
+        attached.sql("reset spark.sql.sources.partitionOverwriteMode")
+    assert rows(attached, t, "id") == [(2,), (6,), (8,)]
+    check(Path(table_of(attached, t).path))
+
+
+def test_partitions_whose_names_are_no_list_are_not_overwritten_by_some_values(attached: SparkSession, name: Name) -> None:
+    t = name()
+    columns = "(id int, a string, b string) using hudimeta partitioned by (a, b)"
+    attached.sql(f"create table {t} {columns} tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {t} values (1, 'x,y', '1'), (2, '*', '1'), (3, 'z', '1')")
+    for value in ("x,y", "*"):
+        with pytest.raises(Exception, match="Name all values"):
+            attached.sql(f"insert overwrite {t} partition (a = '{value}', b) select 4, '2'")
+        attached.sql(f"insert overwrite {t} partition (a = '{value}', b = '1') select 5")
+    assert rows(attached, t, "id, a") == [(3, "z"), (5, "*"), (5, "x,y")]
+
+
+def test_a_partition_that_is_there_is_not_overwritten_if_not_exists(attached: SparkSession, name: Name) -> None:
+    t = name()
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {t} values (1, 1.0, 1, 'a')")
+    again = f"insert overwrite {t} partition (month = 'a') if not exists select 2, 2.0, 1"
+    assert attached.sql(again).collect() == [(0, 0)]
+    new = f"insert overwrite table {t} partition (month = 'b') if not exists select 3, 2.0, 1"
+    assert attached.sql(new).collect() == [(1, 1)]
+    assert rows(attached, t, "id, month") == [(1, "a"), (3, "b")]
+    with pytest.raises(Exception, match="IF NOT EXISTS with dynamic partitions"):
+        attached.sql(f"insert overwrite {t} partition (month) if not exists select 2, 2.0, 1, 'c'")
+
+
 def test_inserts_after_one_from(attached: SparkSession, name: Name) -> None:
     a, b, c = name(), name(), name()
     columns = "(id int, v double) using hudimeta tblproperties"

@@ -82,6 +82,8 @@ def test_insert() -> None:
     assert parse("insert overwrite table a.b.t partition (p = 'x''y', q) select (1)") == Insert(
         name("a", "b", "t"), "select (1)", True, None, False, (("p", "'x''y'"), ("q", None))
     )
+    absent = parse("insert overwrite t partition (p = 1) if not exists (a) select 1")
+    assert absent == Insert(name("t"), "select 1", True, ("a",), partition=(("p", "1"),), if_not_exists=True)
     assert parse("insert into t (a, `b c`) select 1, 2") == Insert(name("t"), "select 1, 2", columns=("a", "b c"))
     assert parse("insert into t (select 1)") == Insert(name("t"), "(select 1)")
     assert parse("insert into t by name table u") == Insert(name("t"), "table u", by_name=True)
@@ -356,6 +358,8 @@ def test_inserts_share_what_stands_after_from() -> None:
         "create table t (id int) using hudimeta tblproperties (a = 'b', a = 'c')",
         "create or replace table if not exists t (id int) using hudimeta",
         "insert into t by name (id) select 1",
+        "insert into t partition (p = 1) if not exists select 1",
+        "insert overwrite t partition (p = 1, q) if not exists select 1",
     ],
 )
 def test_what_spark_refuses_is_left_to_it(text: str) -> None:

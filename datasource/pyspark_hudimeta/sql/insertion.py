@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql.functions import expr
@@ -17,7 +17,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.constants import raise_at_once
-from pyspark_hudimeta.sql.partitions import partition_path
+from pyspark_hudimeta.sql.partitions import partition_path, partitions_like
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
@@ -48,7 +48,8 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
         AnalysisException, of Spark: Values that do not.
     """
     report = _Insertion(session, entry, statement, rows).run()
-    return session.counts(num_affected_rows=report.inserted + report.updated, num_inserted_rows=report.inserted)
+    inserted, updated = (0, 0) if report is None else (report.inserted, report.updated)
+    return session.counts(num_affected_rows=inserted + updated, num_inserted_rows=inserted)
 
 
 def checked_rows(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame) -> DataFrame:
@@ -93,11 +94,13 @@ class _Insertion:
         self._defaults = defaults_of(entry, self._table)
         self._fixed = {name: value for name, value in self._given.items() if value is not None}
 
-    def run(self) -> CommitReport:
-        """Write the rows."""
+    def run(self) -> CommitReport | None:
+        """Write the rows; None where IF NOT EXISTS leaves the partition that is there as it is."""
         rows = self.rows()
         if self._frame is None and _OF_CONSTANTS.match(self._statement.query):
             raise_at_once(self._session, rows)
+        if self._statement.if_not_exists and self._partitions():
+            return None
         if self._statement.where is not None:
             return replace_where(self._session, self._entry, self._statement.where, rows)
         if not self._statement.overwrite:
@@ -106,11 +109,13 @@ class _Insertion:
             return self._overwrite_partitions(rows)
         return self._writer("insert_overwrite_table")(rows)
 
-    def _writer(self, verb: str) -> Callable[[DataFrame], CommitReport]:
-        """A verb of the table that keeps one row a key where an order says which one, as Apache Hudi does."""
-        table = self._table
+    def _writer(self, verb: str, more: Mapping[str, str] | None = None) -> Callable[[DataFrame], CommitReport]:
+        """A verb of the table that keeps one row a key where an order says which one, as Apache Hudi does. more: Options."""
+        table, said = self._table, dict(more or {})
         if self._ordered and not self._options.is_set(keys.COMBINE_BEFORE_INSERT):
-            settings = {**self._session.settings, **self._entry.options, keys.COMBINE_BEFORE_INSERT.key: "true"}
+            said[keys.COMBINE_BEFORE_INSERT.key] = "true"
+        if said:
+            settings = {**self._session.settings, **self._entry.options, **said}
             table = HudiTable(self._session.spark, self._entry.location, settings)
         found: Callable[[DataFrame], CommitReport] = getattr(table, verb)
         return found
@@ -138,14 +143,26 @@ class _Insertion:
         return str(self._session.spark.conf.get(_SPARK_MODE)).upper() == "DYNAMIC"
 
     def _overwrite_partitions(self, rows: DataFrame) -> CommitReport:
-        """Replace the partitions that rows are for; the one that PARTITION names also when there are none."""
-        if 0 < len(self._fixed) < len(self._given) and not self._is_dynamic():
-            hint = f"SET {_SPARK_MODE} = dynamic to replace the partitions that the rows belong to, or name all values."
-            raise UnsupportedFeature("INSERT OVERWRITE with values for some of the partition columns", hint)
+        """Replace the partitions that rows are for; those that values of PARTITION name also when there are none."""
+        if 0 < len(self._fixed) < len(self._fields) and not self._is_dynamic():
+            return self._writer("insert_overwrite", self._replaced())(rows)
         report = self._writer("insert_overwrite")(rows)
         if len(self._fixed) == len(self._fields) and not report.inserted:
             self._table.delete_partition(partition_path(self._session, self._entry, self._table, self._fixed))
         return report
+
+    def _replaced(self) -> dict[str, str]:
+        """The partitions that some values of PARTITION name, as the option of a write that replaces them."""
+        paths = self._partitions()
+        odd = [path for path in paths if "," in path or "*" in path or path != path.strip()]
+        if odd:
+            hint = f"Name all values, or SET {_SPARK_MODE} = dynamic to replace the partitions that the rows belong to."
+            raise UnsupportedFeature(f"INSERT OVERWRITE that replaces {odd[0]!r} by some of its values", hint)
+        return {keys.OVERWRITTEN_PARTITIONS.key: ",".join(paths)} if paths else {}
+
+    def _partitions(self) -> list[str]:
+        """Partitions that have rows and the values of PARTITION."""
+        return partitions_like(self._session, self._entry, self._table, tuple(self._fixed.items()))
 
     # Rows
 
