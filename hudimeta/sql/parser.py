@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from hudimeta.sql import asking, changes, definition, indexes, upkeep
 from hudimeta.sql.asking import Ask
-from hudimeta.sql.calling import CallProcedure, call_procedure
+from hudimeta.sql.calling import CallProcedure, call_procedure, compaction
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import InsertEach, insert, insert_from
 from hudimeta.sql.script import Script
@@ -80,6 +80,10 @@ def _drop(cursor: Cursor) -> DropTable | DropIndex:
     return indexes.drop_index(cursor) if cursor.peek(1) == "INDEX" else definition.drop_table(cursor)
 
 
+def _show(cursor: Cursor) -> Ask | CallProcedure:
+    return compaction(cursor) if cursor.peek(1) == "COMPACTION" else asking.show(cursor)
+
+
 def _after_queries(cursor: Cursor) -> _Rows:
     """What stands after a WITH clause, which each of them reads itself."""
     ahead = Cursor(cursor.text, cursor.words)
@@ -117,10 +121,12 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "ANALYZE": upkeep.analyze,
     "EXECUTE": upkeep.execute,
     "EXPLAIN": upkeep.explain,
-    "SHOW": asking.show,
+    "SHOW": _show,
     "DESCRIBE": asking.describe,
     "DESC": asking.describe,
     "CALL": call_procedure,
+    "RUN": compaction,
+    "SCHEDULE": compaction,
     "BEGIN": script,
 }
 

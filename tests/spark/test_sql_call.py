@@ -49,6 +49,27 @@ def test_call_by_name_by_path_and_by_place(attached: SparkSession, tmp_path: Pat
         attached.sql("DROP TABLE called")
 
 
+def test_statements_about_compactions_are_those_that_apache_hudi_has(attached: SparkSession, tmp_path: Path) -> None:
+    path, options = tmp_path / "t", "TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = 'mor')"
+    attached.sql(f"CREATE TABLE compacted (id STRING, ts BIGINT) USING hudimeta {options} LOCATION '{path}'")
+    try:
+        attached.sql("INSERT INTO compacted VALUES ('a', 1)")
+        attached.sql("UPDATE compacted SET ts = 2")
+        assert attached.sql("SHOW COMPACTION ON compacted").collect() == []
+        ((time, count, state),) = attached.sql("SCHEDULE COMPACTION ON default.compacted").collect()
+        assert (count, state) == (1, "REQUESTED")
+        assert attached.sql(f"RUN COMPACTION ON '{path}' AT {time}").collect() == [(time, 1, "COMPLETED")]
+        assert attached.sql(f"SHOW COMPACTION ON hudimeta.`{path}` LIMIT 1").collect() == [(time, 1, "COMPLETED")]
+        assert attached.sql("SHOW COMPACTION ON compacted").columns == ["timestamp", "operation_size", "state"]
+        assert attached.sql("EXPLAIN RUN COMPACTION ON compacted").collect()[0][0].startswith("== hudimeta CALL run_compaction")
+        assert attached.sql("BEGIN SHOW COMPACTION ON compacted; END").collect() == [(time, 1, "COMPLETED")]
+        with pytest.raises(ConfigError, match="a table of the catalog"):
+            attached.sql("RUN COMPACTION ON nosuch")
+        assert attached.sql("CALL help").collect() == attached.sql("CALL help()").collect()
+    finally:
+        attached.sql("DROP TABLE compacted")
+
+
 def test_a_table_is_bootstrapped_by_call(attached: SparkSession, tmp_path: Path) -> None:
     raw, path = tmp_path / "raw", tmp_path / "t"
     attached.range(20).selectExpr("id", "id * 0.5D as x", "concat('p', id % 2) as part").write.partitionBy("part").parquet(

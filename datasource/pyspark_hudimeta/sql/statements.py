@@ -173,9 +173,11 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
         if isinstance(setting, SetOption):
             check_setting(setting)
         return None
-    if word == "CALL":
-        called = parse(written)
-        return call(session, called) if isinstance(called, CallProcedure) else None
+    called = parse(written) if word in _OF_CALLS else None
+    if isinstance(called, CallProcedure):
+        return call(session, called)
+    if word in _CALLS:
+        return None
     if word == "EXECUTE":
         executing = parse(written)
         return _executed(session, executing) if isinstance(executing, Execute) else None
@@ -200,6 +202,9 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     return _run(session, *found, text)
 
 
+_CALLS = ("CALL", "RUN", "SCHEDULE")
+"""First words of calls of procedures and of nothing else."""
+_OF_CALLS = (*_CALLS, "SHOW")
 _OF_DEFINITIONS = ("CREATE", "REPLACE", "ALTER", "SHOW", "DESCRIBE", "DESC", "OPTIMIZE", "VACUUM")
 """First words of statements in which parameters stand in other places than in expressions."""
 _OF_SPARK = ("INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "FROM")
@@ -260,7 +265,7 @@ def _has_ours(session: SqlSession, script: Script) -> bool:
 def _is_ours(session: SqlSession, text: str) -> bool:
     """True of a statement that does not go to Spark as it is, and of one whose text only its run makes."""
     word = may_write(text)
-    statement = parse(text) if word in ("EXECUTE", "EXPLAIN", "BEGIN", "FROM", "WITH") else None
+    statement = parse(text) if word in ("EXECUTE", "EXPLAIN", "BEGIN", "FROM", "WITH", "SHOW") else None
     match statement:
         case Execute():
             return statement.literal is None or _is_ours(session, statement.literal)
@@ -270,7 +275,9 @@ def _is_ours(session: SqlSession, text: str) -> bool:
             return _has_ours(session, statement)
         case InsertEach():
             return has_ours(session, statement)
-    return word in ("CREATE", "REPLACE", "CALL") or may_exchange(text) or _about(session, text) is not None
+        case CallProcedure():
+            return True
+    return word in ("CREATE", "REPLACE", *_CALLS) or may_exchange(text) or _about(session, text) is not None
 
 
 def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
