@@ -1,4 +1,4 @@
-"""Tables of SQL that are functions: the changes of a Hudi table, its metadata table and its timeline.
+"""Tables of SQL that are functions: a Hudi table by the type of query, its changes, its metadata table and its timeline.
 
     pyspark_hudimeta.register_functions(spark)
     spark.sql("SELECT * FROM hudi_timeline('/data/trips')")
@@ -32,10 +32,21 @@ if TYPE_CHECKING:
 
     from hudimeta.read.scan import Scan
 
-__all__ = ["FUNCTIONS", "HudiFilesystemView", "HudiMetadata", "HudiTableChanges", "HudiTimeline", "register_functions"]
+__all__ = [
+    "FUNCTIONS",
+    "HudiFilesystemView",
+    "HudiMetadata",
+    "HudiQuery",
+    "HudiTableChanges",
+    "HudiTimeline",
+    "register_functions",
+]
 
 _KINDS = {"latest_state": QueryType.INCREMENTAL, "cdc": QueryType.CDC}
 """How Hudi's function names the two kinds of changes."""
+
+_READS = (QueryType.SNAPSHOT.value, QueryType.READ_OPTIMIZED.value)
+"""What `hudi_query` takes, as Hudi's does."""
 
 _ROWS = 4096
 
@@ -72,6 +83,34 @@ def _called_as(usage: str) -> Callable[[Callable[..., BoundCall]], Callable[...,
     return checking
 
 
+class HudiQuery:
+    """`hudi_query(path, 'snapshot' | 'read_optimized')`: the rows of a table, or those of its base files alone."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+
+    @staticmethod
+    @_called_as("hudi_query(path, 'snapshot' | 'read_optimized')")
+    def analyze(path: AnalyzeArgument, query_type: AnalyzeArgument) -> BoundCall:
+        """The columns of the table; the rows are those of now.
+
+        Raises:
+            HudiError: No table, or another type of query.
+        """
+        word = _text("query_type", query_type).lower()
+        if word not in _READS:
+            hint = "hudi_table_changes gives rows that changed; a reader with options does all else."
+            raise ConfigError("query_type", word, " or ".join(_READS), hint)
+        location = _location(path)
+        newest = max((instant.time for instant in _table(location).timeline.writes), default=None)
+        arguments = {"query_type": word, "as_of": newest}
+        return BoundCall(spark_schema(_scanned(location, arguments).schema), path=location, arguments=arguments)
+
+    def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
+        """The rows. `analyze` has read the arguments."""
+        return _rows(_scanned(self._bound.path, self._bound.arguments).to_batches(), self._bound)
+
+
 class HudiTableChanges:
     """`hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])`: what the commits between two completion times left.
 
@@ -100,12 +139,12 @@ class HudiTableChanges:
         if last is None:
             last = max((i.completed_at for i in _table(location).timeline.writes), default=None)
         arguments = {"query_type": _KINDS[word].value, "begin": _text("begin", begin), "end": last}
-        scan = _changes(location, arguments)
+        scan = _scanned(location, arguments)
         return BoundCall(spark_schema(scan.schema), path=location, arguments=arguments)
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. `analyze` has read the arguments."""
-        return _rows(_changes(self._bound.path, self._bound.arguments).to_batches(), self._bound)
+        return _rows(_scanned(self._bound.path, self._bound.arguments).to_batches(), self._bound)
 
 
 class HudiMetadata:
@@ -200,6 +239,7 @@ class HudiFilesystemView:
 
 
 FUNCTIONS: Mapping[str, type] = {
+    "hudi_query": HudiQuery,
     "hudi_table_changes": HudiTableChanges,
     "hudi_metadata": HudiMetadata,
     "hudi_timeline": HudiTimeline,
@@ -254,7 +294,7 @@ def _table(location: str) -> Table:
     return Table(location)
 
 
-def _changes(location: str, arguments: Mapping[str, Any]) -> Scan:
+def _scanned(location: str, arguments: Mapping[str, Any]) -> Scan:
     return _table(location).scan(**arguments)
 
 

@@ -37,7 +37,7 @@ class Listed:
 
 
 _DDL, _DML, _QUERIES, _INDEXES, _EVOLUTION = "SQL DDL", "SQL DML", "SQL queries", "Indexes", "Schema evolution"
-_SPARK, _DELTA, _QUICK = "Spark SQL", "Delta Lake", "Quick start"
+_SPARK, _DELTA, _QUICK, _PROCEDURES = "Spark SQL", "Delta Lake", "Quick start", "Procedures"
 _NOT_IN_HUDI = "refuses it"
 _NOT_NESTED = "refuses it: its vectorised reader takes no changes inside of structs"
 _NOT_KNOWN = "does not know it"
@@ -146,6 +146,19 @@ SECTIONS: dict[str, list[Listed]] = {
         _SHOWN,
         Listed("INSERT OVERWRITE trips PARTITION (city = 'oslo') SELECT 8, 'u8', 'rider-H', 8.5", _DML),
         _SHOWN,
+        Listed(
+            "CREATE TABLE hours (id INT, day STRING, hour STRING) USING {format} TBLPROPERTIES (primaryKey = 'id') "
+            "PARTITIONED BY (day, hour)",
+            _DDL,
+        ),
+        Listed("INSERT INTO hours VALUES (1, 'd1', 'h1'), (2, 'd1', 'h2'), (3, 'd2', 'h1')", _DML),
+        Listed("INSERT OVERWRITE hours PARTITION (day = 'd1', hour) SELECT 4, 'h3'", _SPARK),
+        Listed("SELECT id, day, hour FROM hours", _QUERIES),
+        Listed(
+            "INSERT OVERWRITE hours PARTITION (day = 'd1', hour = 'h3') IF NOT EXISTS SELECT 5",
+            _SPARK,
+            "overwrites the partition that is there",
+        ),
         Listed("FROM trips INSERT INTO trips SELECT ts + 9, concat(uuid, '-9'), rider, fare, city WHERE uuid = 'u6'", _SPARK),
         _SHOWN,
         Listed("SET hoodie.sql.bulk.insert.enable = true", _DML),
@@ -279,6 +292,7 @@ SECTIONS: dict[str, list[Listed]] = {
             newer=SAME,
         ),
         Listed("SELECT uuid, fare FROM hudi_table_changes('trips', 'latest_state', 'earliest', '{done}')", _QUICK),
+        Listed("SELECT uuid, fare FROM hudi_query('trips', 'read_optimized')", _QUERIES, newer=_KEEPS_BOTH),
         Listed("SELECT uuid, fare FROM trips VERSION AS OF {at}", _QUERIES, _NOT_IN_HUDI),
         Listed("SELECT _hoodie_record_key, _hoodie_partition_path FROM trips WHERE fare > 20", _QUERIES),
         Listed("CREATE TEMPORARY VIEW earlier AS SELECT uuid, fare FROM trips TIMESTAMP AS OF '{at}'", _QUERIES, _NOT_IN_HUDI),
@@ -331,6 +345,16 @@ SECTIONS: dict[str, list[Listed]] = {
     "Services": [
         _CREATE,
         _INSERT,
+        Listed("CALL help", _PROCEDURES),
+        Listed(
+            "CREATE TABLE logged (id INT, ts BIGINT) USING {format} TBLPROPERTIES (type = 'mor', primaryKey = 'id', "
+            "preCombineField = 'ts')",
+            _DDL,
+        ),
+        Listed("INSERT INTO logged VALUES (1, 1)", _DML),
+        Listed("SCHEDULE COMPACTION ON logged", _PROCEDURES),
+        Listed("RUN COMPACTION ON logged", _PROCEDURES),
+        Listed("SHOW COMPACTION ON logged LIMIT 5", _PROCEDURES),
         Listed("DESCRIBE HISTORY trips LIMIT 5", _DELTA, _NOT_KNOWN),
         Listed("DESCRIBE DETAIL trips", _DELTA, _NOT_KNOWN),
         Listed("OPTIMIZE trips WHERE city = 'sf' ZORDER BY (fare, ts)", _DELTA, _NOT_KNOWN),

@@ -64,6 +64,20 @@ def test_records_of_the_whole_metadata_table(sql: Callable[[str], Any], recorded
     assert found["x"] == min(hudimeta.Table(path).scan().to_table()["_hoodie_record_key"].to_pylist())
 
 
+def test_rows_by_the_type_of_query(sql: Callable[[str], Any], spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "t", type="MERGE_ON_READ")
+    table.upsert(rows([1], ts=2, x=-1.0))
+    for kind in ("snapshot", "read_optimized"):
+        expected = hudimeta.Table(table.path).scan(query_type=kind).to_table()
+        same(sql(f"select * from hudi_query('{table.path}', '{kind}')"), expected)
+    told = sql(f"select s.id from hudi_query('{table.path}', 'SNAPSHOT') s where x = -1.0")
+    assert told["id"].to_pylist() == [1]
+    if not REMOTE:
+        frame = spark.sql(f"select id from hudi_query('{table.path}', 'snapshot')")
+        table.upsert(rows([20]))
+        assert frame.count() == 10, "the rows of the moment in which the query was made"
+
+
 @pytest.mark.oldest
 def test_rows_that_changed(sql: Callable[[str], Any], tmp_path: Path) -> None:
     table = create(tmp_path / "t")
@@ -118,6 +132,8 @@ def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSessio
         ("hudi_table_changes('{path}', 'cdc', 'earliest')", "hoodie.table.cdc.enabled"),
         ("hudi_table_changes('{path}', 'cdc', cast(null as string))", "HUDIMETA_CONFIG: argument 'begin'"),
         ("hudi_table_changes('{path}', 'cdc')", "HUDIMETA_CONFIG: call of hudi_table_changes has the value '?, ?'"),
+        ("hudi_query('{path}', 'incremental')", "snapshot or read_optimized"),
+        ("hudi_query('{path}')", "hudi_query(path, 'snapshot' | 'read_optimized')"),
         ("hudi_table_changes()", "hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])"),
         ("hudi_metadata('{path}', 'files', 3)", "allowed is hudi_metadata(path[, partition])"),
         ("hudi_query_timeline('{path}', archive => true)", "archive"),
