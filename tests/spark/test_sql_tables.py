@@ -192,6 +192,8 @@ def test_sparks_catalog_makes_and_drops_tables(attached: SparkSession, name: Nam
     attached.sql(f"create table {other} (id int, month string) using parquet partitioned by (month)")
     attached.sql(f"insert into {other} values (1, 'b')")
     assert [one.partition for one in catalog.listPartitions(other)] == ["month=b"], "tables of Spark's are asked by Spark"
+    for named in (partitioned, f"default.{partitioned}", other):
+        assert [column.name for column in catalog.listColumns(named) if column.isPartition] == ["month"], named
     assert "USING parquet" in catalog.getCreateTableString(other)
     catalog.dropTable(other, ifExists=True)
     catalog.dropTable(other, ifExists=True)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import catalog as of_spark
 from pyspark.sql.catalog import Catalog
 
-from hudimeta.sql import CreateTable, name_of
+from hudimeta.sql import CreateTable, name_of, quoted
 from pyspark_hudimeta.sql.definition import create
 from pyspark_hudimeta.sql.described import declared_column
+from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,6 +91,16 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
         """As Spark's, of Spark 4.3."""
         found = self._rows(tableName, "SHOW TBLPROPERTIES {}")
         return dict(super().getTableProperties(tableName) if found is None else map(tuple, found))
+
+    def listColumns(self, tableName: str, dbName: str | None = None) -> list[of_spark.Column]:  # noqa: N802, N803
+        """As Spark's, which does not know which columns of a table of ours are those of the partition."""
+        columns, session = super().listColumns(tableName, dbName), self._statements()
+        named = tableName if dbName is None else f"{quoted(dbName)}.{quoted(tableName)}"
+        entry = session.entry_named(named) if session is not None else None
+        if session is None or entry is None:
+            return list(columns)
+        fields = opened(session, entry).properties.partition_fields
+        return [column._replace(isPartition=column.name in fields) for column in columns]
 
     def listPartitions(self, tableName: str) -> list[Any]:  # noqa: N802, N803
         """As Spark's, of Spark 4.3."""
