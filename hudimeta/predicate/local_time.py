@@ -18,7 +18,6 @@ __all__ = ["DAY_US", "SECOND_US", "check_zone", "days_of", "is_utc", "micros", "
 
 SECOND_US = 1_000_000
 DAY_US = 86_400 * SECOND_US
-ERA_YEARS, ERA_DAYS = 400, 146_097
 _GAP_PROBE_US = 3 * 3600 * SECOND_US
 """How far before a local time that a clock change left out its zone offset is looked up; clocks move by less."""
 
