@@ -1,4 +1,4 @@
-"""What the headers of a column's pages say, compared with what the footer says of all of them.
+"""The headers of a column's pages, and what the footer says of all of them.
 
 No checksum covers the headers. Whoever decodes pages notices damage there; whoever copies them does not, and would leave a file
 that nobody can read. So headers are summed up, as the footer has the sums. Fields of Parquet's Thrift structures that are read
@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from hudimeta.formats.parquet.thrift import VARINT, Fields, decode_struct, zigzag
 
-__all__ = ["odd_headers"]
+__all__ = ["HeaderSums", "PageHeader", "read_header", "read_strictly"]
 
 _TRUE, _FALSE, _I32, _STRUCT = 1, 2, 5, 12
 _DATA, _DICTIONARY, _DATA_2 = 5, 7, 8
@@ -29,71 +30,126 @@ _DATA, _DICTIONARY, _DATA_2 = 5, 7, 8
 _SECOND_KIND, _RUNS = 3, 3
 """The kind of pages of the second version, and the encoding of levels in those of the first."""
 _STATISTICS, _IS_SORTED, _STATS = 5, 3, 13
+_SIZE, _CHECKSUM = 3, 4
+_KIND, _ENCODING = rb"\x15([\x00\x04])", rb"\x15([\x00\x04\x06\x08\x0a\x0c\x0e\x10\x12])"
+"""Those that there are, twice the number each, since they are not negative."""
+_DATA_HEADER = rb"\x1c\x15(%b)%b\x15\x06\x15\x06" % (VARINT, _ENCODING)
+_DICTIONARY_HEADER = rb"\x3c\x15%b%b[\x11\x12]?" % (VARINT, _ENCODING)
 _PLAIN_HEADER = re.compile(
-    rb"\x15([\x00-\x7f])\x15(%b)\x15(%b)\x15%b"
-    rb"(?:\x1c\x15(%b)\x15([\x00-\x7f])\x15\x06\x15\x06|\x3c\x15%b\x15([\x00-\x7f])[\x11\x12]?)\x00\x00" % ((VARINT,) * 5)
+    rb"%b\x15(%b)\x15(%b)\x15(%b)(?:%b|%b)\x00\x00" % (_KIND, VARINT, VARINT, VARINT, _DATA_HEADER, _DICTIONARY_HEADER)
 )
-"""With a checksum, of data without statistics or of a dictionary, as most are: kind, sizes without and with compression, and of
-data the number of values and the encoding, of a dictionary its encoding."""
+"""With a checksum, of data of the first version without statistics or of a dictionary, as most are: kind, sizes without and
+with compression, checksum, and of data the number of values and the encoding, of a dictionary its encoding."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """Attributes: start: Of the page's content. plain, packed: Bytes of it without and with compression."""
+class PageHeader(NamedTuple):
+    """What a header says of its page.
+
+    Attributes:
+        start: Where the content begins, after the header.
+        packed: Bytes of the content as it is stored.
+        checksum: Of these bytes; None for a page without one.
+        kind: The kind of page; None where the header was not read any further.
+        plain: Bytes without compression.
+        values: In a page of data; 0 for a dictionary.
+        encoding: Of the values.
+    """
 
     start: int
-    kind: int
-    plain: int
     packed: int
-    values: int
-    encoding: int
+    checksum: int | None
+    kind: int | None = None
+    plain: int = 0
+    values: int = 0
+    encoding: int = 0
 
 
-def odd_headers(pages: memoryview, column: Fields) -> tuple[str, str] | None:
-    """What the footer tells of the headers of pages, and what they say; None where these agree.
+class HeaderSums:
+    """The headers of a column's pages, summed up as the footer has it."""
 
-    Args:
-        pages: All of the column's, as Arrow writes them; their sizes are right. Of those of the second version it is not known.
-        column: The metadata of the column, as `decode_footer` gives it.
+    def __init__(self) -> None:
+        self.size = self.values = 0
+        self.kinds: Counter[tuple[int | None, int]] = Counter()
+
+    def add(self, header: PageHeader, at: int) -> None:
+        """Add a header that begins at a byte."""
+        self.size += header.start - at + header.plain
+        self.values += header.values
+        self.kinds[header.kind, header.encoding] += 1
+
+    def odd(self, column: Fields) -> Iterator[tuple[str, str]]:
+        """What the footer tells otherwise than the headers do, and what they say; nothing where one is of the second version.
+
+        Args:
+            column: The metadata of the column, as `decode_footer` gives it.
+        """
+        told: dict[str, tuple[Any, Any]] = {
+            "values": (column[5][1], self.values),
+            "bytes without compression": (column[6][1], self.size),
+        }
+        if _STATS in column:
+            told["pages by kind and encoding"] = _counted(column[_STATS][1]), dict(self.kinds)
+        if all(kind is not None for kind, _ in self.kinds):
+            yield from ((f"{what}: {stated}", f"{found}") for what, (stated, found) in told.items() if stated != found)
+
+
+def read_header(pages: memoryview, at: int) -> PageHeader:
+    """The header at a byte, of any writer's page: the sizes and the checksum are right, the rest only where it is a plain one.
+
+    Raises:
+        KeyError, TypeError, ValueError: No header.
     """
-    at = size = values = 0
-    kinds: Counter[tuple[int, int]] = Counter()
-    while at < len(pages):
-        try:
-            header = _header(pages, at)
-        except (KeyError, ValueError, TypeError) as error:
-            return "the header of a page", f"an odd one {at} bytes into the pages ({error})"
-        if header is None:
-            return None
-        size += header.start - at + header.plain
-        values += header.values
-        kinds[header.kind, header.encoding] += 1
-        at = header.start + header.packed
-    told: dict[str, tuple[Any, Any]] = {"values": (column[5][1], values), "bytes without compression": (column[6][1], size)}
-    if _STATS in column:
-        told["pages by kind and encoding"] = _counted(column[_STATS][1]), dict(kinds)
-    return next(((f"{what}: {stated}", f"{found}") for what, (stated, found) in told.items() if stated != found), None)
+    return _plain(pages, at) or _sized(*decode_struct(pages, at))
 
 
-def _header(pages: memoryview, at: int) -> _Header | None:
-    """The header at a byte; None for one of the second version."""
-    plain = _PLAIN_HEADER.match(pages, at)
+def read_strictly(pages: memoryview, at: int) -> PageHeader:
+    """The header at a byte, of a page as Arrow writes it: nothing is passed over, except in those of the second version.
+
+    Raises:
+        KeyError, TypeError, ValueError: No such header.
+    """
+    plain = _plain(pages, at)
     if plain is not None:
-        kind, size, packed, count, encoding, of_dictionary = (0 if part is None else zigzag(part) for part in plain.groups())
-        return _Header(plain.end(), kind, size, packed, count, encoding or of_dictionary)
+        return plain
     fields, start = decode_struct(pages, at)
+    known = _sized(fields, start)
     if (fields[1][1], fields.get(_DATA_2, (0,))[0]) == (_SECOND_KIND, _STRUCT):
-        return None
+        return known
     of = _DATA if _DATA in fields else _DICTIONARY
-    kind, size, packed = _numbers(fields, 3, {4: (_I32,), of: (_STRUCT,)})
+    kind, size, packed = _numbers(fields, 3, {_CHECKSUM: (_I32,), of: (_STRUCT,)})
     inner: Fields = fields[of][1]
     if of == _DICTIONARY:
         _, encoding = _numbers(inner, 2, {_IS_SORTED: (_TRUE, _FALSE)})
-        return _Header(start, kind, size, packed, 0, encoding)
+        return PageHeader(start, packed, known.checksum, kind, size, 0, encoding)
     count, encoding, *levels = _numbers(inner, 4, {_STATISTICS: (_STRUCT,)})
     if levels != [_RUNS, _RUNS]:
         raise ValueError(f"levels encoded as {levels}")
-    return _Header(start, kind, size, packed, count, encoding)
+    return PageHeader(start, packed, known.checksum, kind, size, count, encoding)
+
+
+def _plain(pages: memoryview, at: int) -> PageHeader | None:
+    """The header at a byte, if it is as most are."""
+    found = _PLAIN_HEADER.match(pages, at)
+    if found is None:
+        return None
+    kind, plain, packed, checksum, values, encoding, of_dictionary = found.groups(b"\0")
+    return PageHeader(
+        found.end(),
+        zigzag(packed),
+        zigzag(checksum) & 0xFFFFFFFF,
+        kind[0] >> 1,
+        zigzag(plain),
+        zigzag(values),
+        (encoding[0] | of_dictionary[0]) >> 1,
+    )
+
+
+def _sized(fields: Fields, start: int) -> PageHeader:
+    """A header of which no more is known than the sizes and the checksum."""
+    size, checksum = fields[_SIZE], fields.get(_CHECKSUM)
+    if size[0] != _I32 or (checksum is not None and checksum[0] != _I32):
+        raise ValueError("a size or a checksum that is no number of 32 bits")
+    return PageHeader(start, size[1], None if checksum is None else checksum[1] & 0xFFFFFFFF)
 
 
 def _numbers(fields: Fields, count: int, others: dict[int, tuple[int, ...]]) -> list[int]:
@@ -105,7 +161,8 @@ def _numbers(fields: Fields, count: int, others: dict[int, tuple[int, ...]]) -> 
     return [fields[number][1] for number in range(1, count + 1)]
 
 
+@lru_cache(256)
 def _counted(stats: bytes) -> dict[tuple[int, int], int]:
-    """How many pages there are of each kind and encoding."""
+    """How many pages there are of each kind and encoding. Most columns say the same."""
     listed: list[Fields] = decode_struct(b"\x19" + stats + b"\0")[0][1][1].values
     return {(one[1][1], one[2][1]): one[3][1] for one in listed}

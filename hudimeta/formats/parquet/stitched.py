@@ -30,7 +30,6 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.footer import CALENDAR_KEY
 from hudimeta.formats.parquet.one_text import one_text
-from hudimeta.formats.parquet.page_headers import odd_headers
 from hudimeta.formats.parquet.seal import INDEX_KEY, blank_entries, sealed_end
 from hudimeta.formats.parquet.thrift import VARINT, Elements, Fields, decode_struct, encode_struct, integer, zigzag
 from hudimeta.formats.parquet.verified import bad_pages, check_indexes
@@ -327,10 +326,7 @@ def _binary(text: str) -> bytes:
 def _verify(pages: memoryview, source: StitchSource, start: int, length: int, column: Fields) -> None:
     """Refuse to copy damage."""
     meta: Fields = column[3][1]
-    found = next(bad_pages(pages, start, length), None)
-    if found is None and source.headers_told:
-        odd = odd_headers(pages, meta)
-        found = None if odd is None else (start, *odd)
+    found = next(bad_pages(pages, start, length, meta if source.headers_told else None), None)
     if found is not None:
         offset, expected, actual = found
         names = decode_struct(b"\x19" + meta[3][1] + b"\0")[0][1][1].values

@@ -90,6 +90,8 @@ def encode_struct(fields: Fields) -> bytes:
 
 def zigzag(varint: bytes) -> int:
     """An integer, from the bytes of its varint; undoes `integer`."""
+    if len(varint) == 1:
+        return (varint[0] >> 1) ^ -(varint[0] & 1)
     value = shift = 0
     for byte in varint:
         value |= (byte & 0x7F) << shift

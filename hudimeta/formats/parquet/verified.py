@@ -5,16 +5,16 @@ The end of a file is read once, its footer compared with its seal (see `seal`), 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.crc32 import crc32
+from hudimeta.formats.parquet.page_headers import HeaderSums, read_header, read_strictly
 from hudimeta.formats.parquet.pages import chunk_span
 from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in, own_entries
-from hudimeta.formats.parquet.thrift import VARINT, decode_struct, zigzag
+from hudimeta.formats.parquet.thrift import Fields
 from hudimeta.formats.parquet.whole_footer import MAGIC
 
 if TYPE_CHECKING:
@@ -26,18 +26,6 @@ TAIL_BYTES = 64 << 10
 _BEFORE_BYTES = 32 << 10
 """Read before a long footer: the page indexes of most files."""
 _END = 8
-_COMPRESSED_SIZE, _CHECKSUM = 3, 4
-"""Fields of a page's header."""
-_I32 = 5
-"""Their kind."""
-_DATA_HEADER = rb"\x1c\x15%b\x15[\x00-\x7f]\x15[\x00-\x7f]\x15[\x00-\x7f]" % VARINT
-_DICTIONARY_HEADER = rb"\x3c\x15%b\x15[\x00-\x7f][\x11\x12]?" % VARINT
-_PLAIN_HEADER = re.compile(
-    rb"\x15[\x00-\x7f]\x15%b\x15(%b)\x15(%b)(?:%b|%b)\x00\x00" % (VARINT, VARINT, VARINT, _DATA_HEADER, _DICTIONARY_HEADER)
-)
-"""A header with a checksum, of a page of data of the first version without statistics, or of a dictionary, as most are: its
-compressed size, and its checksum."""
-
 Read = Callable[[int, int], bytes]
 """Bytes of a file: offset, length."""
 
@@ -188,43 +176,38 @@ def damaged_page(
     return None
 
 
-def bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, str, str]]:
+def bad_pages(data: memoryview, start: int, length: int, column: Fields | None = None) -> Iterator[tuple[int, str, str]]:
     """Pages of a column that are not what their headers say: offset, what was expected, and what is there.
 
     Args:
         data: The column's pages.
         start: Where they begin in the file.
         length: Bytes that they should have.
+        column: Its metadata, as `decode_footer` gives it, which tells of the headers as Arrow does; None where it does not,
+            and they are believed.
     """
     at = 0
     if len(data) < length:
         yield start + len(data), f"{length} bytes of pages", f"the file's end after {len(data)}"
+    read, sums = (read_header, None) if column is None else (read_strictly, HeaderSums())
     while at < len(data):
         try:
-            content, size, stated = _page(data, at)
+            header = read(data, at)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             yield start + at, "a page header", _first_line(error)
             return
-        end = content + size
-        if not content <= end <= len(data):
-            yield start + at, "a page inside its column", f"one of {end - content} bytes"
+        end = header.start + header.packed
+        if not header.start <= end <= len(data):
+            yield start + at, "a page inside its column", f"one of {header.packed} bytes"
             return
-        actual = crc32(data[content:end])
-        if stated is not None and actual != stated:
-            yield start + at, f"a page with the checksum {stated:08x}", f"{actual:08x}"
+        actual = crc32(data[header.start : end])
+        if header.checksum is not None and actual != header.checksum:
+            yield start + at, f"a page with the checksum {header.checksum:08x}", f"{actual:08x}"
+        if sums is not None:
+            sums.add(header, at)
         at = end
-
-
-def _page(data: memoryview, at: int) -> tuple[int, int, int | None]:
-    """Where the content of the page at a byte begins, its bytes, and its checksum if it has one."""
-    plain = _PLAIN_HEADER.match(data, at)
-    if plain is not None:
-        return plain.end(), zigzag(plain[1]), zigzag(plain[2]) & 0xFFFFFFFF
-    header, content = decode_struct(data, at)
-    size, stated = header[_COMPRESSED_SIZE], header.get(_CHECKSUM)
-    if size[0] != _I32 or (stated is not None and stated[0] != _I32):
-        raise ValueError("a size or a checksum that is no number of 32 bits")
-    return content, size[1], None if stated is None else stated[1] & 0xFFFFFFFF
+    if column is not None and sums is not None:
+        yield from ((start, *odd) for odd in sums.odd(column))
 
 
 def check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
