@@ -141,7 +141,9 @@ class _CommitPlan:
 
         visibility = self._snapshot.visibility
         completed = {t: c for t, c in visibility.completed.items() if c < self._instant.completed_at}
-        visibility = replace(visibility, completed=completed, as_of=None, replaced=None)
+        # A savepointed commit is older than what counts as the first one that is not archived, and not archived itself.
+        first = min(visibility.first_active or self._instant.time, self._instant.time)
+        visibility = replace(visibility, completed=completed, first_active=first, as_of=None, replaced=None)
         mine = pc.is_in(files.column("partition_path"), value_set=pa.array(sorted(self.to_list()), pa.string()))
         slices = slices_of(build_slices(files.filter(mine), visibility))
         return {(s.partition_path, s.file_id): s for s in slices}

@@ -164,10 +164,13 @@ class ChangeReader(SliceReader):
         return self._rows(VisibleInstants(frozenset((change.instant,)), None))
 
     def _rows_before(self, change: GroupChange) -> _KeyedReader:
-        """Reads what others had committed when the commit completed."""
+        """Reads what others had committed when the commit completed.
+
+        A savepointed commit is older than what counts as the first one that is not archived, and not archived itself.
+        """
         task = self._change_task
         earlier = frozenset(t for t, completed in task.completions.items() if completed < change.completed)
-        return self._rows(VisibleInstants(earlier, task.instants.first_active))
+        return self._rows(VisibleInstants(earlier, min(task.instants.first_active or change.instant, change.instant)))
 
     def _rows(self, instants: VisibleInstants) -> _KeyedReader:
         reader = _KeyedReader(self._change_task.rows_seen_by(instants), self._storage)

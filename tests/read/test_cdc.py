@@ -281,6 +281,21 @@ def test_compaction_changes_nothing(tmp_path: Path) -> None:
     assert replayed(table.scan(query_type="cdc", begin="earliest").to_table()) == shown(table)
 
 
+def test_savepoints_hide_no_change(tmp_path: Path) -> None:
+    """The oldest writes, all savepointed, are older than what counts as the first write that is not archived."""
+    schema, captured = simple_rows([], 0).schema, {"hoodie.table.cdc.enabled": "true"}
+    table = hudimeta.Table.create(
+        tmp_path / "t", schema, key="id", partition_by="part", ordering="ts", type="MERGE_ON_READ", options=captured
+    )
+    for ids, ts in (([0, 1, 2, 3], 1), ([1], 2), ([2], 3)):
+        table.upsert(simple_rows(ids, ts))
+    before = table.scan(query_type="cdc", begin="earliest").to_table()
+    for write in table.timeline.writes[:2]:
+        table.savepoint(write.time)
+    assert table.scan(query_type="cdc", begin="earliest").to_table().equals(before)
+    assert table.scan(query_type="cdc", begin="earliest").count() == 6
+
+
 def test_a_late_row_changes_nothing(tmp_path: Path) -> None:
     for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
         table = hudimeta.Table.create(tmp_path / kind, simple_rows([], 0).schema, key="id", ordering="ts", type=kind)
