@@ -13,11 +13,10 @@ from hudimeta.config import Options
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.indexes.planned import (
-    OF_STORED_COLUMNS,
     PlannedIndex,
     definitions_of,
     index_properties,
-    planned_indexes,
+    indexes_of_table,
     store_definitions,
 )
 from hudimeta.indexes.protocol import IndexSource
@@ -64,13 +63,11 @@ def bootstrap_metadata(
         The properties, which name the new partitions.
     """
     with timed(meter_of(storage), Metric.INITIALIZE_DURATION, Metric.INITIALIZE_COUNT):
+        if planned is None:
+            planned = indexes_of_table(properties, schema, options)
         listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
         update(storage, {}, anew=True)  # what names the folder that goes, and is still under way, must not arrive later
         storage.delete_folder(METADATA_ROOT)
-        if planned is None:
-            planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
-            if properties.bootstrap_base_path is not None:
-                planned = [one for one in planned if one.partition not in OF_STORED_COLUMNS]
         complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
         changed = update(storage, dict(index_properties(planned)))
         if complete:

@@ -12,7 +12,12 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of
 from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, indexed_expression
-from hudimeta.indexes.planned import OF_STORED_COLUMNS, record_index_definition, secondary_index_definition
+from hudimeta.indexes.planned import (
+    OF_STORED_COLUMNS,
+    record_index_definition,
+    refuse_without_keys,
+    secondary_index_definition,
+)
 from hudimeta.metadata import (
     bloom_filters,
     column_stats,
@@ -115,6 +120,8 @@ def plan_index(
     """
     if kind not in PLANNERS:
         raise ConfigError("type", kind, ", ".join(PLANNERS))
+    if expression is None:
+        refuse_without_keys(properties, [kind])
     if properties.bootstrap_base_path is not None and kind in OF_STORED_COLUMNS:
         hint = (
             "Use a record index, bloom filters or a secondary index; or cluster a copy of the table that was not bootstrapped."

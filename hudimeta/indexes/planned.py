@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.metadata import bloom_filters, column_stats, files, partition_stats, record_index, secondary_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.indexed_columns import column_type, indexed_columns, statistics_definition
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage
+from hudimeta.table.properties import TableProperties
 
 __all__ = [
     "OF_STORED_COLUMNS",
     "PlannedIndex",
     "definitions_of",
     "index_properties",
+    "indexes_of_table",
     "planned_indexes",
     "record_index_definition",
+    "refuse_without_keys",
     "secondary_index_definition",
     "store_definitions",
 ]
 
 OF_STORED_COLUMNS = (column_stats.PARTITION, partition_stats.PARTITION)
 """Indexes of what base files hold, which of a table bootstrapped by METADATA_ONLY is nothing but meta columns."""
+
+_OF_KEYS = (record_index.PARTITION, bloom_filters.PARTITION, "secondary_index")
+"""Indexes of record keys as files store them, by their kind or their partition."""
 
 FIRST_WITH_INDEX_VERSIONS = 9
 """Tables of this version say in their definitions which form an index has."""
@@ -69,6 +75,40 @@ def planned_indexes(schema: pa.Schema, options: Options, version: int, partition
         planned.append(PlannedIndex(record_index.PARTITION, record_index_definition(version, by_partition)))
     planned += [PlannedIndex(one.name, one) for one in _secondary_indexes(schema, options, version)]
     return [*planned, *last]
+
+
+def indexes_of_table(properties: TableProperties, schema: pa.Schema, options: Options) -> list[PlannedIndex]:
+    """The metadata partitions that options ask for, as far as a table that is there can have them.
+
+    Args:
+        properties: Of the table.
+        schema: Data columns of the table.
+        options: Of whoever makes them.
+
+    Raises:
+        ConfigError: An option that does not fit the table.
+        UnsupportedFeature: See `refuse_without_keys`.
+    """
+    planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
+    refuse_without_keys(properties, [one.partition for one in planned])
+    if properties.bootstrap_base_path is None:
+        return planned
+    return [one for one in planned if one.partition not in OF_STORED_COLUMNS]
+
+
+def refuse_without_keys(properties: TableProperties, names: Iterable[str]) -> None:
+    """Refuse indexes of record keys where files store none.
+
+    Args:
+        properties: Of the table.
+        names: Of metadata partitions, or kinds of indexes.
+
+    Raises:
+        UnsupportedFeature: With the names of those that cannot be.
+    """
+    by_key = [] if properties.populate_meta else [name for name in names if name.startswith(_OF_KEYS)]
+    if by_key:
+        raise UnsupportedFeature(f"{', '.join(by_key)} on a table with virtual keys", "Leave the index out.")
 
 
 def _is_by_partition(options: Options, version: int, partitioned: bool) -> bool:

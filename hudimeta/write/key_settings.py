@@ -7,6 +7,7 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.indexes.planned import refuse_without_keys
 from hudimeta.keys import KeyGenerator
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.properties import TableProperties
@@ -14,7 +15,6 @@ from hudimeta.table.properties import TableProperties
 __all__ = ["check_key_settings", "key_settings", "stored_columns"]
 
 _VIRTUAL_KINDS = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
-_NEED_KEYS = ("record_index", "bloom_filters")
 
 
 def key_settings(options: Options) -> dict[str, str]:
@@ -61,9 +61,7 @@ def _check_virtual(properties: TableProperties, generator: KeyGenerator) -> None
         )
     if generator.generates_keys:
         raise UnsupportedFeature("virtual keys without key columns", "Name the columns of the record key.")
-    known_by_key = [name for name in properties.metadata_partitions if name in _NEED_KEYS or name.startswith("secondary_")]
-    if known_by_key:
-        raise UnsupportedFeature(f"{', '.join(known_by_key)} on a table with virtual keys", "Leave the index out.")
+    refuse_without_keys(properties, properties.metadata_partitions)
 
 
 def _check_dropped(properties: TableProperties, generator: KeyGenerator, schema: pa.Schema) -> None:

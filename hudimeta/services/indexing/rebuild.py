@@ -24,7 +24,7 @@ from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
+from hudimeta.indexes.planned import PlannedIndex, index_properties, indexes_of_table
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, compaction, record_index
@@ -205,7 +205,7 @@ def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
     properties = session.properties
     schema = session.snapshot_at(timeline).file_schema
     if not properties.has_metadata_table:
-        return planned_indexes(schema, session.options, properties.version, properties.is_partitioned)
+        return indexes_of_table(properties, schema, session.options)
     names = properties.metadata_partitions
     planned, left_out = planned_again(session.storage, properties, names, schema, session.options)
     if record_index.PARTITION in left_out:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import MetadataOutOfSync, TableError
-from hudimeta.indexes.planned import planned_indexes
+from hudimeta.indexes.planned import indexes_of_table
 from hudimeta.metadata import MetadataTable
 from hudimeta.metadata.compaction import pending_compaction
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -70,8 +70,7 @@ def create(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
         raise TableError("the metadata table is switched off for this table", hint)
     if dry_run:
         timeline = session.properties.load_timeline(session.storage)
-        schema, options = session.snapshot_at(timeline).file_schema, session.options
-        planned = planned_indexes(schema, options, session.properties.version, session.properties.is_partitioned)
+        planned = indexes_of_table(session.properties, session.snapshot_at(timeline).file_schema, session.options)
         names = tuple(sorted(index.partition for index in planned))
         return MetadataChange("create", table, (f"create {', '.join(names)}",), names, True, time.perf_counter() - begin)
     session.ensure_metadata()

@@ -187,6 +187,33 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(
     assert sorted(str(p) for p in Path(path).rglob("*") if ".locks" not in str(p)) == before
 
 
+@pytest.mark.parametrize("kind", ["record_index", "bloom_filters", "secondary_index"])
+def test_files_without_keys_are_not_indexed_by_key(tmp_path: Path, kind: str) -> None:
+    table = _table(tmp_path, {**MOR, "hoodie.populate.meta.fields": "false"})
+    before, columns = table.storage.list(".hoodie/timeline"), ["x"] if kind == "secondary_index" else []
+    for mode in ("sync", "async"):
+        with pytest.raises(UnsupportedFeature, match=f"{kind} on a table with virtual keys"):
+            hudimeta.Table(table.path).metadata.create_index(type=kind, columns=columns, mode=mode)
+    assert table.storage.list(".hoodie/timeline") == before
+
+
+@pytest.mark.parametrize("option", ["hoodie.metadata.record.index.enable", "hoodie.metadata.index.bloom.filter.enable"])
+def test_a_metadata_table_that_is_made_later_indexes_no_keys_that_files_lack(tmp_path: Path, option: str) -> None:
+    table = _table(tmp_path, {**MOR, "hoodie.populate.meta.fields": "false", "hoodie.metadata.enable": "false"})
+    asking = hudimeta.Table(table.path, {option: "true"})
+    makers: list[Callable[[], object]] = [
+        lambda: asking.metadata.create(dry_run=True),
+        asking.metadata.create,
+        asking.metadata.rebuild,
+        lambda: asking.upsert(simple_rows([1], 9)),
+    ]
+    for make in makers:
+        with pytest.raises(UnsupportedFeature, match="on a table with virtual keys"):
+            make()
+    assert not hudimeta.Table(table.path).properties.has_metadata_table
+    assert len(list(hudimeta.Table(table.path).timeline)) == 2
+
+
 def test_only_indexes_of_the_table_can_be_dropped(unchanged: ModelledTable) -> None:
     handle = hudimeta.Table(unchanged.path)
     with pytest.raises(ConfigError, match="column_stats, partition_stats"):
