@@ -28,11 +28,12 @@ from hudimeta.config.options import (
 )
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.read.chosen_partitions import in_chosen
+from hudimeta.read.range_files import copied_files, written_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline import normalise_instant
 from hudimeta.timeline.archived import ArchivedRecords
-from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, Operation, QueryType, TableType
+from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, QueryType, TableType
 
 if TYPE_CHECKING:
     from hudimeta.config import Options
@@ -256,7 +257,7 @@ def _is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
     known = set(snapshot.timeline.writes)
     if not known.issuperset(found.instants):
         return True  # slices are read whole then, whatever archived commits wrote to
-    written = _written_files(snapshot, found.instants)
+    written = written_files(snapshot, found.instants)
     pairs = zip(written["partition_path"].to_pylist(), written["name"].to_pylist(), strict=True)
     files = ((partition, parse_base_file(name) or parse_log_file(name)) for partition, name in pairs)
     return any(file is not None and (partition, file.file_id) in lost for partition, file in files)
@@ -341,7 +342,9 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
         return None
     if not found.instants:
         return slices_schema().empty_table()
-    return build_slices(in_chosen(snapshot, _written_files(snapshot, found.instants)), moment_of(snapshot, found).visibility)
+    copied = frozenset() if tells_commits else copied_files(snapshot, found.instants)
+    written = in_chosen(snapshot, written_files(snapshot, found.instants, copied))
+    return build_slices(written, moment_of(snapshot, found).visibility)
 
 
 def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
@@ -355,27 +358,3 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
     later = () if found.end is None else (i.time for i in snapshot.timeline.writes_between(found.end))
     unseen = (time for time in later if time <= (found.newest or ""))
     return snapshot.at(found.newest, check=False, unseen=unseen, as_now=True)
-
-
-def _written_files(snapshot: Snapshot, instants: Sequence[Instant]) -> pa.Table:
-    """Files that the write stats of some commits say they wrote: partition_path, name, size.
-
-    Of log files a stat may name the others of the slice as well, which earlier commits wrote. Those of a log compaction are
-    left out: what they stand for is there still, and would be merged with rows of commits outside the range.
-    """
-    snapshot.timeline.prefetch(instants)
-    rows: dict[tuple[str, str], int] = {}
-    for instant in instants:
-        metadata = snapshot.timeline.metadata(instant)
-        if metadata["operationType"] == Operation.LOG_COMPACT.value:
-            continue
-        for partition, stats in metadata["partitionToWriteStats"].items():
-            for stat in stats:
-                name = (stat["path"] or "").rpartition("/")[2]
-                if name:
-                    rows[partition, name] = max(rows.get((partition, name), 0), stat["fileSizeInBytes"] or 0)
-    partitions, names = [p for p, _ in rows], [n for _, n in rows]
-    return pa.table(
-        [pa.array(partitions, pa.string()), pa.array(names, pa.string()), pa.array(list(rows.values()), pa.int64())],
-        names=["partition_path", "name", "size"],
-    )

@@ -212,6 +212,27 @@ def test_archived_commits_of_a_table_without_meta_columns_are_refused(tmp_path: 
     assert since.completion in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "service"), [("COPY_ON_WRITE", "cluster"), ("MERGE_ON_READ", "cluster"), ("MERGE_ON_READ", "compact")]
+)
+def test_services_bring_no_rows_of_a_table_without_meta_columns(kind: str, service: str, tmp_path: Path) -> None:
+    """There the files of a range tell its rows: those into which a service only copied older ones are none of them."""
+    rule = {"hoodie.populate.meta.fields": "false", "hoodie.compact.inline.max.delta.commits": "1"}
+    table = create(tmp_path, kind, **rule)
+    put(table, ["k0", "k1"], "base", 1)
+    written = put(table, ["k0"], "changed", 2).completion
+    before = table.timeline.writes[0].completion
+    assert written is not None
+    assert before is not None
+    assert getattr(table, service)()
+    assert changed(table, written) == {}
+    assert changed(table, before)["k0"] == "changed"
+    put(table, ["k1"], "later", 3)
+    assert changed(table, written)["k1"] == "later"
+    assert getattr(table, service)()
+    assert changed(table, written)["k1"] == "later"
+
+
 @pytest.mark.parametrize("service", ["", "compact", "cluster"])
 @pytest.mark.parametrize("payload", ["", "org.apache.hudi.common.model.PartialUpdateAvroPayload"])
 def test_a_service_in_the_range_brings_no_older_rows_into_its_merge(service: str, payload: str, tmp_path: Path) -> None:
