@@ -10,7 +10,7 @@ same rows again. The next write tries what failed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from hudimeta.commit.report import CommitReport
@@ -43,17 +43,31 @@ def run_due_services(session: WriteSession, report: CommitReport) -> CommitRepor
     if timeline is None or report.completion is None or not session.options.get(keys.SERVICES):
         return report
     notes: list[str] = []
+
+    def fresh() -> WriteSession:
+        return WriteSession(session.storage, session.options, engine=session.engine)
+
     try:
-        for run in _due(session, timeline):
-            notes += run(WriteSession(session.storage, session.options, engine=session.engine))
+        notes += _all_run(_due(session, timeline), fresh)
         if any(True for _ in _due(session, timeline, beside=True)):
             notes.append(_go_on_beside(session))
     except Exception as error:  # whatever it is, the rows are in the table
-        why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
-        warnings.warn(
-            f"the write is published, but the services after it failed: {hidden(str(why))}", HudiWarning, stacklevel=2
-        )
+        _warn(error)
     return replace(report, notes=(*report.notes, *notes))
+
+
+def _all_run(due: Iterable[_Service], fresh: Callable[[], WriteSession]) -> Iterator[str]:
+    """Run services one after the other and hand on what they say: what one fails at keeps no other from its work."""
+    for run in due:
+        try:
+            yield from run(fresh())
+        except Exception as error:  # an option that does not fit the table would fail after every write
+            _warn(error)
+
+
+def _warn(error: Exception) -> None:
+    why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
+    warnings.warn(f"the write is published, but the services after it failed: {hidden(str(why))}", HudiWarning, stacklevel=2)
 
 
 def _go_on_beside(session: WriteSession) -> str:
@@ -65,8 +79,9 @@ def _go_on_beside(session: WriteSession) -> str:
             return WriteSession(open_storage(root, options.texts), options, engine=engine)
 
         looking = fresh()
-        for run in list(_due(looking, looking.properties.load_timeline(looking.storage), beside=True)):
-            run(fresh())
+        due = list(_due(looking, looking.properties.load_timeline(looking.storage), beside=True))
+        for _ in _all_run(due, fresh):
+            pass
 
     if not machine().threads:
         work()

@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import hudimeta
 from hudimeta.api import verbs
 from hudimeta.config import HudiWarning
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 
 MOR = {
     **SIMPLE_OPTIONS,
@@ -49,6 +50,31 @@ def test_an_error_of_another_library_in_a_service_is_a_warning(tmp_path: Path) -
     table.model.write(Operation.UPSERT, rows)
     table.model.check(table.read())
     check_all(table.storage)
+
+
+@pytest.mark.filterwarnings("ignore:the write is published, but the services after it failed.*laid out in buckets")
+@pytest.mark.parametrize("mode", ["inline", "async"])
+def test_a_service_that_fails_keeps_no_other_from_its_work(tmp_path: Path, mode: str) -> None:
+    """Clustering is refused for a table in a fixed number of buckets: it is cleaned and archived all the same."""
+    wanted = {"hoodie.clustering.async.enabled": "true", "hoodie.clean.async.enabled": "true", "hoodie.archive.async": "true"}
+    options = {
+        **SIMPLE_OPTIONS,
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "1",
+        **(wanted if mode == "async" else {"hoodie.clustering.inline": "true"}),
+        "hoodie.clustering.inline.max.commits": "1",
+        "hoodie.clustering.async.max.commits": "1",
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+    }
+    table = hudimeta.Table.create(tmp_path / "t", simple_rows([], 0).schema, options=options)
+    for turn in range(7):
+        table.upsert(simple_rows(range(3), turn))
+        table.services.wait()
+    actions = {i.action for i in table.timeline}
+    assert Action.CLEAN in actions
+    assert len(table.timeline.writes) < 7
 
 
 def test_an_error_of_another_library_in_the_upkeep_of_the_metadata_table_is_a_note(tmp_path: Path) -> None:
