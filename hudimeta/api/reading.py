@@ -55,7 +55,7 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
         ConfigError: What cannot be right in any table.
     """
     kind = request.kind(options)
-    refuse_range(kind, options, request.begin, request.end)
+    refuse_range(kind, options, request.begin, request.end, request.as_of)
     given = request.columns
     columns = COLUMNS.parse(given) if isinstance(given, str) else given
     columns = columns if columns is not None else options.get(COLUMNS) or None

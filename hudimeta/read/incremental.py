@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.config.options import (
+    AS_OF,
     INCREMENTAL_BEGIN,
     INCREMENTAL_END,
     INCREMENTAL_FALLBACK,
@@ -113,19 +114,28 @@ class Moment:
     mark: int | None = None
 
 
-def refuse_range(kind: QueryType, options: Options, begin: str | None = None, end: str | None = None) -> None:
+def refuse_range(
+    kind: QueryType, options: Options, begin: str | None = None, end: str | None = None, as_of: str | None = None
+) -> None:
     """Refuse what says which changes to read where the query reads none: ignored, it would answer with the whole table.
+
+    So is a moment, where the query is one of changes: ignored, it would answer with those that came later.
 
     Args:
         kind: Of the query.
         options: Of the read.
         begin: The bound that is excluded, if one was given.
         end: The bound that is included, if one was given.
+        as_of: The moment, if one was given.
 
     Raises:
-        ConfigError: The query is none of changes, and something says a range of them or their form.
+        ConfigError: The query is none of changes, and something says a range of them or their form; or it is one, of a moment.
     """
     if kind in (QueryType.INCREMENTAL, QueryType.CDC):
+        moment = as_of or options.get(AS_OF)
+        if moment is not None:
+            hint = f"Let the range end there with {INCREMENTAL_END.key}, or leave {AS_OF.key} out."
+            raise ConfigError(AS_OF.key, moment, f"nothing in a query of type {kind.value}", hint)
         return
     given = {
         INCREMENTAL_BEGIN.key: begin or options.get(INCREMENTAL_BEGIN),

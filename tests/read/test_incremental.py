@@ -5,13 +5,14 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.errors import TableError
+from hudimeta.errors import ConfigError, TableError
 from hudimeta.formats.avro.container import sealed_container
 from hudimeta.read.split import read_split
 from hudimeta.types import Instant
@@ -334,3 +335,16 @@ def test_a_range_whose_file_versions_are_cleaned_is_refused_unless_what_is_left_
     assert changed(table, other.completed_at) == {"a": "now"}
     fallback = hudimeta.Table(table.path, {"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true"})
     assert changed(fallback, "earliest", then) == {"b": "first", "z": "other"}, "what the table still has of it"
+
+
+def test_a_moment_is_no_end_of_a_range(tmp_path: Path) -> None:
+    table = create(tmp_path, "COPY_ON_WRITE")
+    put(table, ["k0"], "first", 1)
+    for kind in ("incremental", "cdc"):
+        asked = {"as.of.instant": "2026-01-02", "hoodie.datasource.query.type": kind}
+        for refused in (
+            partial(table.scan, query_type=kind, begin="earliest", as_of="2026-01-02"),
+            partial(hudimeta.Table(table.path, asked).scan, begin="earliest"),
+        ):
+            with pytest.raises(ConfigError, match=r"as\.of\.instant.*Let the range end there with hoodie"):
+                refused()

@@ -60,6 +60,27 @@ def test_options_are_refused_by_reads_and_writes(
     assert len(contents(tmp_path / "t")) == 10
 
 
+BEGIN, FORMAT = "hoodie.datasource.read.begin.instanttime", "hoodie.datasource.query.incremental.format"
+INCREMENTAL = {"hoodie.datasource.query.type": "incremental", BEGIN: "000"}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({BEGIN: "000"}, "nothing in a query of type snapshot"),
+        ({FORMAT: "cdc"}, "nothing in a query of type snapshot"),
+        ({BEGIN: "000", "hoodie.datasource.query.type": "read_optimized"}, "nothing in a query of type read_optimized"),
+        ({**INCREMENTAL, "as.of.instant": "2026-01-02"}, "nothing in a query of type incremental"),
+    ],
+)
+def test_options_of_other_queries_are_refused_at_each_door(
+    session: SparkSession, tmp_path: Path, options: dict[str, str], says: str
+) -> None:
+    """Ignored, a range would be answered with the whole table, a moment with what came later."""
+    create(tmp_path / "t")
+    assert says in refusal(lambda: session.read.format("hudimeta").options(**options).load(str(tmp_path / "t")).collect())
+
+
 @pytest.mark.parametrize("option", ["as.of.instant", "hudimeta.filter", "hoodie.datasource.read.begin.instanttime"])
 def test_options_of_reads_are_refused_by_writes(session: SparkSession, tmp_path: Path, option: str) -> None:
     create(tmp_path / "t")

@@ -23,6 +23,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import HudiError, UnsupportedFeature
 from hudimeta.read.chosen_partitions import chosen_partitions
+from hudimeta.read.incremental import refuse_range
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.attached.catalog import AttachedCatalog
@@ -170,6 +171,7 @@ class Attachment:
         kind = QueryType(options.get(QUERY_TYPE))
         if kind not in _NATIVE:
             return None, None, f"it is a query of type {kind.value}"
+        refuse_range(kind, options)
         if options.get(LISTED_SLICES) is not None:
             return None, None, "HudiTable has planned which slices it reads"
         cannot_open = why_spark_cannot_open(self._session, leaf.target.location)
