@@ -73,6 +73,8 @@ def partition_stats(
     Raises:
         IndexNotReady: The table has no such index.
     """
+    from hudimeta.metadata.statistics import without_limits
+
     prefixes = by_file.prefixes(columns, partitions)
     rows = metadata.prefixed(by_partition.PARTITION, prefixes)
     tables = by_file.typed_columns(rows, columns)
@@ -81,7 +83,7 @@ def partition_stats(
         if pa.types.is_floating(kind):
             unknown = pa.nulls(len(table), kind)
             table = table.set_column(1, "min", unknown).set_column(2, "max", unknown)
-        tables[name] = table
+        tables[name] = without_limits(table, kind)
     return tables
 
 
@@ -126,12 +128,14 @@ def expression_partition_stats(
     Raises:
         IndexNotReady: The table has no such index.
     """
+    from hudimeta.metadata.statistics import without_limits
+
     metadata.require(name)
     (column,) = metadata.index_definitions[name].source_fields
     head = column_id(column) + column_id(PARTITION_STAT)
     prefixes = [head] if partitions is None else [head + column_id(path) for path in partitions]
     found = by_file.typed(metadata.prefixed(name, prefixes, every=True), wanted)
-    return found.set_column(0, "partition_path", paths_of(found.column("file_name")))
+    return without_limits(found.set_column(0, "partition_path", paths_of(found.column("file_name"))), wanted)
 
 
 def record_locations(metadata: MetadataTable, keys: pa.Array | Sequence[str]) -> pa.Table:

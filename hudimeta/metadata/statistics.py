@@ -18,7 +18,7 @@ from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
 from hudimeta.metadata.value_types import is_raw, is_text, names_by_type, value_type_of
 
-__all__ = ["file_statistics", "has_limits", "nothing_yet", "widened_partition_statistics"]
+__all__ = ["file_statistics", "has_limits", "nothing_yet", "widened_partition_statistics", "without_limits"]
 
 _LONGEST_RAW_BOUND = 64
 """Bytes of a bound of a binary column."""
@@ -279,8 +279,28 @@ def has_limits(kind: pa.DataType) -> bool:
     return _limits(kind) is not None
 
 
+def without_limits(stated: pa.Table, kind: pa.DataType) -> pa.Table:
+    """Statistics of partitions with unknown bounds where records state what bounds a type: Arrow has values beyond these.
+
+    Args:
+        stated: Has min and max.
+        kind: The type of these.
+    """
+    t = pa.types
+    if not (t.is_date32(kind) or t.is_timestamp(kind) or is_text(kind) or is_raw(kind)):
+        return stated  # all values lie within the limits
+    for side, limit in (_limits(kind) or {}).items():
+        column = stated[side]
+        told = pc.if_else(pc.equal(column, pa.scalar(limit, kind)), pa.scalar(None, kind), column)
+        stated = stated.set_column(stated.column_names.index(side), side, told)
+    return stated
+
+
 def _limits(kind: pa.DataType) -> dict[str, Any] | None:
-    """Smallest and greatest value of a type, as far as Spark has them; None for types whose values have no order here."""
+    """Smallest and greatest value of a type, as far as Spark has them; None for types whose values have no order here.
+
+    Days and moments before the year 1 and after 9999, and texts of more than eight of the greatest letter, lie beyond.
+    """
     t = pa.types
     found: tuple[Any, Any] | None = None
     if t.is_floating(kind):

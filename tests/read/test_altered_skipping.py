@@ -80,3 +80,31 @@ def test_a_struct_is_there_although_a_file_has_none_of_its_fields(tmp_path: Path
     table.alter(add={"deep.a": pa.int32()})
     assert table.scan().to_table()["deep"].to_pylist() == [{"b": None, "a": None}] * 40
     assert table.scan(where="deep is not null").count() == 40
+
+
+BEYOND = {
+    "at < TIMESTAMP '0001-01-01 00:00:00Z'": "old",
+    "at > TIMESTAMP '9999-12-31 23:59:59.999999Z'": "new",
+    "day < DATE '0001-01-01'": "old",
+    "day > DATE '9999-12-31'": "new",
+    f"note > '{chr(0x10FFFF) * 9}'": "new",
+    f"raw > X'{'ff' * 65}'": "new",
+}
+
+
+def test_partitions_of_which_nothing_is_known_may_hold_what_lies_beyond_the_years_of_python(tmp_path: Path) -> None:
+    """The record of such a partition is as wide as Spark's types, which are not as wide as Arrow's."""
+    types = {"id": pa.string(), "at": pa.timestamp("us", "UTC"), "day": pa.date32(), "note": pa.string(), "raw": pa.binary()}
+    schema = pa.schema([*types.items(), ("part", pa.string())])
+    table = Table.create(tmp_path / "t", schema, key="id", partition_by="part")
+    for name, at, day, note, raw in [
+        ("old", -(1 << 62), -(1 << 30), "", b""),
+        ("new", 1 << 62, 1 << 30, chr(0x10FFFF) * 9 + "a", b"\xff" * 70),
+    ]:
+        values = zip([name, at, day, note, raw, "p"], schema.types, strict=True)
+        table.insert(pa.table([pa.array([value], kind) for value, kind in values], schema=schema))
+    table.alter(rename={name: f"{name}_now" for name in ("at", "day", "note", "raw")})
+    table.insert([{"id": "now", "part": "p"}])
+    for where, key in BEYOND.items():
+        column, _, rest = where.partition(" ")
+        assert table.scan(f"{column}_now {rest}").to_table()["id"].to_pylist() == [key], where

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from hudimeta.formats.parquet import BoundsOfColumns, typed_scalar
 from hudimeta.metadata import answers, column_stats
 from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.schema.moment_text import text_of_date, text_of_timestamp
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
 from hudimeta.slices.ordering import field_type
@@ -205,11 +207,20 @@ def breaches(found: FoundBounds, stated: pa.Table) -> dict[str, list[str]]:
             wrong[what] = [
                 f"{name}: found {low} to {high}, stated {least} to {most}"
                 for name, low, high, least, most in zip(
-                    *(a.filter(places).to_pylist() for a in (rows["name"], rows["min"], rows["max"], said["min"], said["max"])),
+                    *(_told(a.filter(places)) for a in (rows["name"], rows["min"], rows["max"], said["min"], said["max"])),
                     strict=True,
                 )
             ]
     return wrong
+
+
+def _told(values: pa.Array) -> list[Any]:
+    """Values for people; days and moments as text, since Python has none before the year 1 and after 9999."""
+    if pa.types.is_date(values.type):
+        return list(text_of_date(values).to_pylist())
+    if pa.types.is_timestamp(values.type):
+        return list(text_of_timestamp(values.view(pa.timestamp(values.type.unit))).to_pylist())
+    return list(values.to_pylist())
 
 
 def _less(one: pa.Array, other: pa.Array) -> pa.Array:

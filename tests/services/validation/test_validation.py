@@ -20,6 +20,7 @@ from hudimeta.metadata.delta import MetadataDelta, PartitionDelta
 from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.services.validation import Outcome, ValidationReport, validate
+from hudimeta.services.validation.statistics import FoundBounds, breaches
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.timeline.clock import InstantGenerator, SystemClock
@@ -179,6 +180,18 @@ def test_bounds_that_are_too_narrow_are_found(tmp_path: Path) -> None:
     assert difference.count == 2  # a file in each partition
     assert "stated" in difference.examples[0]
     assert report.check("partition_stats").outcome is Outcome.HOLDS
+
+
+def test_bounds_of_years_that_python_does_not_have_are_told_as_text() -> None:
+    kind = pa.timestamp("us", "UTC")
+    counts = {"null_count": pa.array([0], pa.int64()), "value_count": pa.array([1], pa.int64())}
+    old = {side: pa.array([-(1 << 62)], kind) for side in ("min", "max")}
+    found = FoundBounds(pa.table({"name": ["a"], **old, **counts, "is_log": [False]}))
+    stated = pa.table({"name": ["a"], "min": pa.array([0], kind), "max": pa.array([1 << 62], kind), **counts})
+    ((what, (told,)),) = breaches(found, stated).items()
+    assert what == "a value below the minimum"
+    assert told.startswith("a: found -144169-")
+    assert told.endswith("to +148108-07-06 14:00:27.387904")
 
 
 def test_nulls_that_are_denied_or_invented_are_found(tmp_path: Path) -> None:
