@@ -34,7 +34,6 @@ class LogFiles:
 
     def __init__(self, rules: LogFileRules, limit: int) -> None:
         self._rules, self._storage, self._limit = rules, rules.storage, limit
-        self._outlined: set[str] = set()
 
     def of(self, file_slice: FileSlice) -> list[SliceLog]:
         """The slice's log files in the order of their names in the slice.
@@ -66,12 +65,10 @@ class LogFiles:
                 scans += found
                 fits = fits and held <= self._limit
                 if not fits:
-                    self._outlined.update(path for path, _ in files[: at + len(batch)])
                     scans = [outline(scan) for scan in scans]
         return scans
 
     def _whole(self, path: str, size: int) -> LogScan:
-        self._outlined.discard(path)
         return read_log_file(self._rules, path, size)
 
     def _walked(self, path: str, size: int) -> LogScan:
@@ -84,8 +81,8 @@ class LogFiles:
         return found
 
     def with_contents(self, blocks: Sequence[LogBlock]) -> Iterator[LogBlock]:
-        """The blocks, in their order, with the contents of those whose file did not fit; a few are read ahead."""
-        if not any(block.path in self._outlined for block in blocks):
+        """The blocks, in their order, with the contents of those that are outlined, by whomever; a few are read ahead."""
+        if not any(block.outlined for block in blocks):
             yield from blocks
             return
         waiting: deque[tuple[int, Future[LogBlock]]] = deque()
@@ -102,6 +99,6 @@ class LogFiles:
                 yield waiting.popleft()[1].result()
 
     def _again(self, block: LogBlock) -> LogBlock:
-        if block.path not in self._outlined:
+        if not block.outlined:
             return block
         return read_block(self._storage.read_range(block.path, block.offset, block.size), block)

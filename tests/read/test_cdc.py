@@ -328,3 +328,20 @@ def test_full_images_are_read_from_the_change_file_alone(rich_table: Callable[[s
     assert {change.source for change in scan.plan().changes} == {ChangeSource.CHANGE_FILE}
     scan.to_table()
     assert scan.report.requests["GET", "data"] == 3, "one change file for each file group"
+
+
+def test_log_files_that_do_not_fit_memory_are_compared_block_by_block(tmp_path: Path) -> None:
+    options = {"hoodie.table.cdc.enabled": "true"}
+    how: dict[str, Any] = {"key": "id", "partition_by": "part", "ordering": "ts", "type": "MERGE_ON_READ", "options": options}
+    table = hudimeta.Table.create(tmp_path / "t", simple_rows([], 0).schema, **how)
+    table.insert(simple_rows(range(6), 1))
+    table.upsert(simple_rows(range(4), 2))
+    table.delete(simple_rows([0, 2], 0))
+
+    def changes(limit: int) -> list[Row]:
+        opened = hudimeta.Table(tmp_path / "t", {"hudimeta.merge.memory.bytes": limit})
+        found = opened.scan(query_type="cdc", begin="earliest").to_table().to_pylist()
+        return sorted(found, key=lambda one: (one["ts_ms"], one["op"], one["before"] or "", one["after"] or ""))
+
+    assert [change["op"] for change in changes(1 << 20)] == [*"iiiiii", *"uuuu", *"dd"]
+    assert changes(1) == changes(1 << 20)

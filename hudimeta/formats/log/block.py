@@ -58,6 +58,7 @@ class LogBlock:
         content_offset: Byte offset of the content in the file.
         footer: Footer entries, in practice none; keyed by the number on disk.
         path: The file, for messages.
+        outlined: The content was left in the file; `read_block` reads it.
     """
 
     type: BlockType
@@ -68,6 +69,7 @@ class LogBlock:
     content_offset: int = 0
     footer: Mapping[int, str] | None = None
     path: str = ""
+    outlined: bool = False
 
     @property
     def instant(self) -> str:

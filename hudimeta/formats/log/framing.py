@@ -123,7 +123,7 @@ def _sealed_size(view: memoryview, path: str) -> int:
 
 def outline(scan: LogScan) -> LogScan:
     """The same blocks without their contents, so that the file's bytes can go; `read_block` reads a block again."""
-    return LogScan([replace(block, content=memoryview(b"")) for block in scan.blocks], scan.corrupt)
+    return LogScan([replace(block, content=memoryview(b""), outlined=True) for block in scan.blocks], scan.corrupt)
 
 
 def outline_blocks(read_range: Callable[[int, int], bytes], size: int, path: str = "") -> LogScan | None:
@@ -171,7 +171,7 @@ def _outline_of(head: memoryview, start: int, path: str) -> tuple[LogBlock, int]
     entries, position = _read_map(head, _BODY_OFFSET + 8, len(head), path)
     content_size = _LONG.unpack_from(head, position)[0]
     header = _name_keys(entries, start, path)
-    block = LogBlock(BlockType(kind), header, memoryview(b""), start, 0, start + position + 8, {}, path)
+    block = LogBlock(BlockType(kind), header, memoryview(b""), start, 0, start + position + 8, {}, path, outlined=True)
     _check_type(block)
     if block.type is BlockType.COMMAND and content_size:
         raise block.damaged("an empty command block", f"{content_size} bytes", at=0)
