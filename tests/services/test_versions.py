@@ -6,9 +6,11 @@ import copy
 import io
 import json
 import struct
+from decimal import Decimal
 from pathlib import Path
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 from hudimeta import Table
@@ -259,6 +261,20 @@ def by_two_columns(path: Path, version: int, **options: str) -> Table:
     schema = simple_rows([], 0).schema
     chosen = {"hoodie.write.table.version": str(version), **options}
     return Table.create(path, schema, key="id", partition_by=["part", "x"], ordering="ts", type="MERGE_ON_READ", options=chosen)
+
+
+def test_bounds_that_version_8_cannot_hold_are_left_behind(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("wide", pa.decimal128(38, 10))])
+    table = Table.create(tmp_path / "t", schema, key="id", options={"hoodie.write.table.version": "9"})
+    table.insert([{"id": "a", "wide": Decimal(10) ** 27}])
+    table.indexes.create("far", "column_stats", "wide", expression="identity")
+    assert "expr_index_far is not built again" in str(table.downgrade())
+    table = Table(tmp_path / "t")
+    assert "expr_index_far" not in table.properties.metadata_partitions
+    with pytest.raises(UnsupportedFeature, match=r"identity\(wide\), which is decimal128\(38, 10\)"):
+        table.indexes.create("far", "column_stats", "wide", expression="identity")
+    table.upsert([{"id": "b", "wide": Decimal(1)}])
+    assert table.scan("wide > 5").to_table()["id"].to_pylist() == ["a"]
 
 
 @pytest.mark.parametrize("stated", [True, False])

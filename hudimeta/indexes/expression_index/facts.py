@@ -19,6 +19,7 @@ from hudimeta.formats.parquet import BoundsOfColumns, column_bounds
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.indexed_columns import has_statistics
 from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.metadata.record import BoundKind
 from hudimeta.metadata.statistics import file_statistics
@@ -87,6 +88,9 @@ def expression_of(wanted: WantedExpression, schema: pa.Schema) -> tuple[IndexedE
         )
     if wanted.kind is ExpressionKind.BLOOM_FILTERS and not any(fits(indexed.type) for fits in _TEXTUAL):
         raise UnsupportedFeature(f"a bloom filter of {shown}, which is {indexed.type}", "Use column_stats for it.")
+    if wanted.kind is ExpressionKind.COLUMN_STATS and not has_statistics(indexed.type, wanted.regime):
+        hint = "Tables below version 9 have bounds of decimals of up to 30 digits, 15 of them after the point."
+        raise UnsupportedFeature(f"statistics of {shown}, which is {indexed.type}", hint)
     return indexed, bind_value(indexed.expr, schema, timezone=wanted.timezone)
 
 

@@ -18,12 +18,14 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.errors import TableError, UnsupportedFeature
+from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of
 from hudimeta.indexes.planned import PlannedIndex, record_index_definition, store_definitions
 from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, KeyGenerator
-from hudimeta.metadata import bloom_filters, column_stats, partition_stats, record_index
+from hudimeta.metadata import bloom_filters, column_stats, expression_index, partition_stats, record_index
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.schema import with_meta_columns
 from hudimeta.services import compaction
 from hudimeta.services.versions.old_archive import copy_archive
 from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
@@ -245,13 +247,15 @@ def _metadata_anew(session: WriteSession, partitions: tuple[str, ...]) -> str:
     options = session.options.having({option.key: str(name in names).lower() for name, option in _ASKED_BY.items()})
     kept, left_out = planned_again(storage, properties, names, schema, options)
     planned = [_in_form_of(properties.version, one, schema) for one in kept]
+    unfit = [one for one in planned if not _is_kept_up(one, schema)]
+    planned = [one for one in planned if one not in unfit]
     if record_index.PARTITION in left_out:  # by partition, which version 8 does not know
         planned.insert(1, PlannedIndex(record_index.PARTITION, record_index_definition(properties.version)))
     update(storage, dict(_NO_METADATA))
     session.properties = bootstrap_metadata(
         storage, properties, timeline, schema, options, session.times, session.engine, planned
     )
-    lost = sorted({*left_out} - {record_index.PARTITION})
+    lost = sorted({*left_out, *(one.partition for one in unfit)} - {record_index.PARTITION})
     beside = f"; {', '.join(lost)} is not built again: create it anew" if lost else ""
     return f"built the metadata table anew: {', '.join(one.partition for one in planned)}{beside}"
 
@@ -266,6 +270,17 @@ def _in_form_of(version: int, index: PlannedIndex, schema: pa.Schema) -> Planned
         columns = [c for c in index.definition.source_fields if _has_bounds(schema, c)]
         return PlannedIndex(index.partition, statistics_definition(columns, version))
     return PlannedIndex(index.partition, replace(index.definition, version=None))
+
+
+def _is_kept_up(index: PlannedIndex, schema: pa.Schema) -> bool:
+    """Whether an index can be built in its form: bounds of version 8 do not hold every decimal."""
+    if index.definition is None or not index.partition.startswith(expression_index.PREFIX):
+        return True
+    try:
+        expression_of(WantedExpression(index.definition), with_meta_columns(schema))
+    except UnsupportedFeature:
+        return False
+    return True
 
 
 def _has_bounds(schema: pa.Schema, column: str) -> bool:
