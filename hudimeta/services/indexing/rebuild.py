@@ -94,7 +94,8 @@ def rebuild(session: WriteSession) -> RebuildReport:
                 f"writes are under way ({writers}), which Apache Hudi could not take back any more",
                 "Wait for their end, run what is planned (t.compact(), t.cluster(), t.services.log_compact()), and try again.",
             )
-        table = _opened(session, timeline)
+        # Of a table without a write there is nothing to go on reading, and an instant of its own would tell of lost writes.
+        table = _opened(session, timeline) if timeline.instants else None
         made = _in_place(session, timeline) if table is None else _beside(session, timeline, table)
         parts, validation = made
         keyed = [part.partition for part in parts if knows_whole_table(part.partition)]

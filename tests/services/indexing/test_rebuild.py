@@ -189,3 +189,14 @@ def test_files_without_a_column_hold_nulls_of_it(tmp_path: Path, beside: bool) -
     assert here.metadata.validate().holds
     assert here.scan("extra IS NULL").count() == 6
     assert here.scan("extra > 2").count() == 2
+
+
+def test_a_table_without_a_write_is_built_anew_in_its_place(tmp_path: Path) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", simple_rows([], 0).schema, key="id", partition_by="part")
+    names = table.properties.metadata_partitions
+    assert not table.metadata.rebuild().beside
+    table.metadata.rebuild()
+    assert table.properties.metadata_partitions == names
+    table.insert(simple_rows(range(4), 1))
+    assert table.metadata.rebuild().beside
+    assert hudimeta.Table(tmp_path / "t").scan("id = 'k0001'").count() == 1
