@@ -169,6 +169,11 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         super().bucketBy(*args, **kwargs)
         return self
 
+    def sortBy(self, *args: Any, **kwargs: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
+        self._layout = self._layout or "sortBy"
+        super().sortBy(*args, **kwargs)
+        return self
+
     def clusterBy(self, *cols: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
         self._layout = "clusterBy"
         super().clusterBy(*cols)
