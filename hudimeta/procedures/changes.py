@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Sequence
 
 from hudimeta.commit.markers import remove_markers
+from hudimeta.config import HudiWarning
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows, RunPlace
+from hudimeta.snapshot.named_partitions import named_partitions
 from hudimeta.storage import open_storage
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.naming import completed_name
@@ -20,8 +24,21 @@ __all__ = ["PROCEDURES"]
 _IN_SPARK = "It makes a table or view of the session's catalog."
 
 
+def _deleted(call: ProcedureCall, names: Sequence[str]) -> None:
+    """Take partitions out; the result has no place for those that are not there, so a warning names them."""
+    session = call.session()
+    _, missing = named_partitions(session.snapshot_now(), names)
+    delete_partitions(session, names)
+    if missing:
+        hint = "SHOW PARTITIONS, or t.file_slices(), tells the paths."
+        named = ", ".join(map(repr, missing))
+        warnings.warn(
+            f"nothing was taken out of {named}: no partition of that path has rows. {hint}", HudiWarning, stacklevel=2
+        )
+
+
 def _drop_partition(call: ProcedureCall) -> Rows:
-    delete_partitions(call.session(), call.names("partition"))
+    _deleted(call, call.names("partition"))
     return [("Success",)]
 
 
@@ -29,7 +46,10 @@ def _truncate_table(call: ProcedureCall) -> Rows:
     begin, names = now_ms(), call.names("partitions")
     if names and not call.properties.is_partitioned:
         raise ConfigError("partitions", call["partitions"], "nothing: the table is not partitioned", "Leave it out.")
-    delete_partitions(call.session(), names or ["*"])
+    if names:
+        _deleted(call, names)
+    else:
+        delete_partitions(call.session(), ["*"])
     return [("SUCCESS", now_ms() - begin)]
 
 

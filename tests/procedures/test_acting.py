@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from hudimeta.errors import ConfigError, TableError, UndoError, UnsupportedFeature
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
@@ -92,6 +93,15 @@ def test_partitions_go(tmp_path: Path) -> None:
     assert table.call("truncate_table")["result"].to_pylist() == ["SUCCESS"]
     assert table.scan().count() == 0
     assert table.scan(as_of=table.timeline.writes[1].time).count() == 30
+
+
+@pytest.mark.parametrize(("procedure", "argument"), [("drop_partition", "partition"), ("truncate_table", "partitions")])
+def test_partitions_that_are_not_there_are_named(tmp_path: Path, procedure: str, argument: str) -> None:
+    """The result says that all is well, as that of Apache Hudi does."""
+    table = made(tmp_path / "t")
+    with pytest.warns(HudiWarning, match="nothing was taken out of 'month=a'"):
+        table.call(procedure, **{argument: "month=a,b"})
+    assert set(table.scan(columns="month").to_table()["month"].to_pylist()) == {"a"}
 
 
 def test_the_metadata_table_goes_and_comes(tmp_path: Path) -> None:
