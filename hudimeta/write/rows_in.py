@@ -73,7 +73,7 @@ def as_table(data: Any) -> pa.Table:
             # Of every row: PyArrow's own conversion takes the columns of the first row and drops what only others have.
             names = dict.fromkeys(name for row in data for name in row)
             return pa.table({name: _column(name, [row.get(name) for row in data]) for name in names})
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
         raise SchemaMismatch(
             "*", f"not one column of one type and length ({error})", "columns that fit together", _ADVICE
         ) from error

@@ -24,6 +24,7 @@ def test_what_makes_no_columns_is_refused_with_advice() -> None:
     mixed: tuple[Any, ...] = (
         {"id": [1, 2], "fare": [1.0]},
         pandas.DataFrame({"id": [1, "x"]}),
+        pandas.DataFrame({"id": [2**70]}),
         7,
         [1, 2],
     )
