@@ -177,7 +177,7 @@ def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRa
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         since = min((i.completed_at for i in snapshot.timeline.writes), default=None)
         raise TableError(
-            f"the changes of {changes.archived_shown} commits between {changes.begin} and {changes.end} are archived with them",
+            f"the changes of {changes.archived_shown} commits between {changes.begin} and {changes.until} are archived with them",
             f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
         )
     known = {i.time for i in snapshot.timeline.writes}

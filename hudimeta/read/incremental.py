@@ -92,6 +92,11 @@ class IncrementalRange:
         return max(self.times, default=None)
 
     @property
+    def until(self) -> str:
+        """Its end, for people."""
+        return "now" if self.end is None else self.end
+
+    @property
     def archived_shown(self) -> str:
         """How many archived commits it has, for people: "some" where they are not known one by one, "" for none."""
         if self.by_time:
@@ -229,12 +234,12 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
         otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
         if lost:
             raise TableError(
-                f"cleaning removed files that the range {found.begin} to {found.end} left", f"Give it a later end, {otherwise}"
+                f"cleaning removed files that the range {found.begin} to {found.until} left", f"Give it a later end, {otherwise}"
             )
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((i.completed_at for i in snapshot.timeline.writes if i.time >= kept), default=kept)
         raise TableError(
-            f"the range {found.begin} to {found.end} lies in the archived timeline, whose files cleaning may have removed",
+            f"the range {found.begin} to {found.until} lies in the archived timeline, whose files cleaning may have removed",
             f"The first instant that can end a range is {safe}; {otherwise}",
         )
     return replace(found, whole_table=True)
@@ -344,7 +349,7 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
             return None
         since = min((i.completed_at for i in snapshot.timeline.writes), default="the newest commit")
         raise TableError(
-            f"the range {found.begin} to {found.end} reaches into the archived timeline, and the rows of a table without meta "
+            f"the range {found.begin} to {found.until} reaches into the archived timeline, and the rows of a table without meta "
             "columns do not say which commit wrote them",
             f"Begin at {since} or later.",
         )
