@@ -14,7 +14,7 @@ from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
-from hudimeta.read.incremental import IncrementalRange, Moment
+from hudimeta.read.incremental import IncrementalRange, Moment, first_unarchived
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note
 from hudimeta.read.scan import Scan
 from hudimeta.read.scan_plan import ScanPlan
@@ -175,9 +175,9 @@ def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRa
     if not changes.archived_shown:
         return changes
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
-        since = min((i.completed_at for i in snapshot.timeline.writes), default=None)
+        count, since = changes.archived_shown, first_unarchived(snapshot) or "the newest commit"
         raise TableError(
-            f"the changes of {changes.archived_shown} commits between {changes.begin} and {changes.until} are archived with them",
+            f"the changes of {count} commits between {changes.begin} and {changes.until} are archived with them",
             f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
         )
     known = {i.time for i in snapshot.timeline.writes}

@@ -45,6 +45,7 @@ __all__ = [
     "EARLIEST",
     "IncrementalRange",
     "Moment",
+    "first_unarchived",
     "is_lost",
     "moment_of",
     "range_of",
@@ -189,9 +190,7 @@ def range_of(
 
 def _commits(snapshot: Snapshot, low: str, high: str | None) -> IncrementalRange:
     active = snapshot.timeline.writes_between(low, high)
-    # Archiving steps over savepointed writes: between one of them and the next write there may be archived ones.
-    unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
-    oldest = min((i.completed_at for i in unsaved), default=None)
+    oldest = first_unarchived(snapshot)
     archived: tuple[Instant, ...] = ()
     by_time = (oldest is None or low < oldest) and snapshot.timeline.history.has_old_logs
     if not by_time and (oldest is None or low < oldest):
@@ -206,6 +205,15 @@ def _commits(snapshot: Snapshot, low: str, high: str | None) -> IncrementalRange
         )
     instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
     return IncrementalRange(low, high, instants, len(archived), by_time=by_time)
+
+
+def first_unarchived(snapshot: Snapshot) -> str | None:
+    """The completion time from which a range has no archived commit; None where every active write is savepointed.
+
+    Archiving steps over savepointed writes: between one of them and the next write there may be archived ones.
+    """
+    unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
+    return min((i.completed_at for i in unsaved), default=None)
 
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:
@@ -234,7 +242,8 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
         otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
         if lost:
             raise TableError(
-                f"cleaning removed files that the range {found.begin} to {found.until} left", f"Give it a later end, {otherwise}"
+                f"cleaning removed files that the range {found.begin} to {found.until} left",
+                f"Give it a later end, {otherwise}",
             )
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((i.completed_at for i in snapshot.timeline.writes if i.time >= kept), default=kept)
@@ -347,11 +356,10 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
     if found.whole_table or found.in_slices:
         if tells_commits:
             return None
-        since = min((i.completed_at for i in snapshot.timeline.writes), default="the newest commit")
         raise TableError(
-            f"the range {found.begin} to {found.until} reaches into the archived timeline, and the rows of a table without meta "
-            "columns do not say which commit wrote them",
-            f"Begin at {since} or later.",
+            f"the range {found.begin} to {found.until} reaches into the archived timeline, and the rows of a table without "
+            "meta columns do not say which commit wrote them",
+            f"Begin at {first_unarchived(snapshot) or 'the newest commit'} or later.",
         )
     if not by_files:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,27 @@ def test_archived_commits_are_refused_unless_what_is_left_will_do(rich_table: Ca
     left = {i.time for i in hudimeta.Table(path).timeline.writes}
     assert set(scan.to_table().column("ts_ms").to_pylist()) <= left
     assert scan.report.notes == ("9 archived commits of the range are left out",)
+
+
+def test_the_beginning_that_is_advised_is_taken(tmp_path: Path) -> None:
+    """A savepointed commit stays on the timeline, and those that follow it are archived."""
+    options = {
+        "hoodie.table.cdc.enabled": "true",
+        "hoodie.archive.beyond.savepoint": "true",
+        "hoodie.table.services.enabled": "false",
+    }
+    table = hudimeta.Table.create(tmp_path / "t", simple_rows([], 0).schema, key="id", partition_by="part", options=options)
+    for number in range(7):
+        table.insert(simple_rows([number], number))
+        if number == 1:
+            table.savepoint()
+    few = {**options, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.automatic": "false"}
+    assert hudimeta.Table(table.path, few).archive().archived
+    with pytest.raises(TableError, match="are archived") as refused:
+        table.scan(query_type="cdc", begin="earliest").plan()
+    advised = re.search(r"Begin at (\d+) or later", refused.value.hint)
+    assert advised is not None
+    assert table.scan(query_type="cdc", begin=advised.group(1)).count() > 0
 
 
 def test_cleaned_files_are_named(rich_table: Callable[..., Path]) -> None:
