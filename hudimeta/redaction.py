@@ -22,10 +22,11 @@ _STORE = re.compile(r"\A(?:spark\.hadoop\.)?(?:hudimeta\.storage|fs)\.(?:.*[._-]
 """Elsewhere a key is one of rows."""
 
 _USER = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*://)(?:[^/\s'\"@]*@)+|(?P<odd>[A-Za-z][A-Za-z0-9+.\-]*://)[^/\s'\":@]+:[^\s'\"@]*@"
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]{0,50}://)(?:[^/\s'\"@]{0,4096}@)+"
+    r"|(?P<odd>[A-Za-z][A-Za-z0-9+.\-]{0,50}://)[^/\s'\":@]{1,4096}:[^\s'\"@]{0,4096}@"
 )
-"""A secret may hold slashes itself, as those of Amazon do."""
-_QUERY = re.compile(r"([?&;][^=&;\s'\"]*(?:sig|token|secret|passw|key|credential)[^=&;\s'\"]*=)[^&;\s'\"]+", re.I)
+"""A secret may hold slashes itself, as those of Amazon do. Without limits of length, long texts would take minutes."""
+_QUERY = re.compile(r"([?&;][^=&;\s'\"]{0,100}(?:sig|token|secret|passw|key|credential)[^=&;\s'\"]{0,100}=)[^&;\s'\"]+", re.I)
 _ENTRY = re.compile(
     r"(?P<head>(?P<q>['\"])(?P<name>[^'\"\s]{1,200})(?P=q)(?:: ?|, | has the value ))"
     r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
