@@ -2,7 +2,7 @@
 
 Of 1.5 million rows that is a file or two a partition; of 15 million so many that the files which filters read tell how well the
 rows lie. They are counted by our plans on both sides, from the statistics that each side wrote. There both sides make places on
-the curve alike, once in either way: from the bits of values, as is Hudi's default, and from ranks in a sample, which is ours.
+the curve alike, once in either way: from the values themselves, as is Hudi's default, and from ranks in a sample, as is ours.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LAYOUTS = {
     "linear": ("sorted by one column", "l_partkey", {}),
     "z-order": ("two columns along a z-order", BOTH, {}),
     "hilbert": ("two columns along a Hilbert curve", BOTH, {}),
-    "z-order-direct": ("two columns along a z-order of bits", BOTH, {METHOD: "direct"}),
+    "z-order-direct": ("two columns along a z-order of values", BOTH, {METHOD: "direct"}),
     "z-order-sample": ("two columns along a z-order of ranks", BOTH, {METHOD: "sample"}),
 }
 """By name, which begins with the strategy's."""
