@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import time
 from typing import Any
 
 import fsspec
@@ -149,11 +148,9 @@ def test_a_table_shows_none_and_writes_none_into_its_files(opened: hudimeta.Tabl
                 assert b"xyzzy" not in storage.read(entry.path), entry.path
 
 
+@pytest.mark.timeout(25)
 @pytest.mark.parametrize("part", ["a", "a://b:"])
-def test_long_texts_take_no_longer_than_their_length_says(part: str) -> None:
-    """They took time by the square of it: an hour and more for a text of a megabyte, as a damaged file may hold one."""
-    text = part * (60_000 // len(part))
-    began = time.process_time()
-    hidden(text)
-    assert time.process_time() - began < 5
+def test_long_texts_do_not_hang(part: str) -> None:
+    """With work that grows by the square of the length, as was, this takes minutes: a damaged file may hold such a text."""
+    text = part * (300_000 // len(part))
     assert says_nothing(hidden(f"{text} {LOCATIONS[0]} {LOCATIONS[2]}"))
