@@ -126,7 +126,7 @@ def first_rows(rows: int | None, batches: Iterator[pa.RecordBatch]) -> Iterator[
         yield from batches
         return
     for batch in batches:
-        yield batch.slice(0, rows)
+        yield batch.slice(0, min(rows, batch.num_rows))  # Arrow takes no length beyond 64 bits
         rows -= batch.num_rows
         if rows <= 0:
             return

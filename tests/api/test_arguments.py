@@ -66,10 +66,16 @@ def test_no_path() -> None:
         hudimeta.Table(None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("asked", [{"columns": [1]}, {"limit": "1"}, {"limit": 1.5}])
+@pytest.mark.parametrize("asked", [{"columns": [1]}, {"columns": 5}, {"limit": "1"}, {"limit": 1.5}])
 def test_what_scans_refuse(tmp_path: Path, asked: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         made(tmp_path).scan(**asked)
+
+
+def test_a_limit_beyond_all_rows(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(ROWS)
+    assert table.scan(limit=1 << 63).to_table().num_rows == 2
 
 
 @pytest.mark.parametrize("keys", [["a"], ("a",), pa.array(["a"]), pa.chunked_array([["a"]])])

@@ -73,6 +73,8 @@ def test_updates_that_do_not_fit_change_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(error):
             table.update(assignments, where="fare > 1")
+    with pytest.raises(ConfigError, match="Give a dictionary"):
+        table.update("fare = 0")  # type: ignore[arg-type]
     assert contents(table) == FIRST
     assert len(table.timeline.writes) == 1
 
