@@ -63,7 +63,8 @@ def partition_stats(
     """As `column_stats`, of whole partitions: the first column is partition_path.
 
     Values may be wider than the rows of today, never narrower. A partition without a row may hold anything. Bounds of
-    floating columns are always unknown: Java leaves NaN out of them, which is the greatest value.
+    floating columns are always unknown: Java leaves NaN out of them, which is the greatest value. So are those that are stored
+    as wide as Spark's types, beyond which Arrow has values.
 
     Args:
         metadata: The metadata table.

@@ -15,7 +15,7 @@ from hudimeta.api.plain_write import PlainWrite
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, HudiError, UnsupportedEvolution
-from hudimeta.metadata.answers import partition_stats
+from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.schema import SchemaHistory, avro_to_arrow
 from hudimeta.schema.alteration import internal_schema, reconciled
 from hudimeta.schema.internal_schema import decode_schema, encode_schema
@@ -349,9 +349,11 @@ def test_partitions_are_not_said_to_lack_what_their_older_files_hold(tmp_path: P
         table.upsert(pa.Table.from_pylist([{**rows[1], "many": "x"}], schema=texts))
     metadata, name = table.snapshot().metadata, "remark" if how == "renamed" else "many"
     assert metadata is not None
-    stated = partition_stats(metadata, {name: pa.string()})[name].to_pylist()
+    wanted = {name: pa.string()}
+    records = metadata.prefixed(partition_stats.PARTITION, column_stats.prefixes(wanted, None))
+    stated = column_stats.typed_columns(records, wanted)[name].to_pylist()
     anything = ("", chr(0x10FFFF) * 8)
-    assert {r["partition_path"]: (r["min"], r["max"]) for r in stated} == {"eu": anything, "us": anything}
+    assert {r["file_name"]: (r["min"], r["max"]) for r in stated} == {"eu": anything, "us": anything}
     check_all(open_storage(tmp_path / "t"))
     table.update({"ts": 2}, where="id = 'k1'")
     check_all(open_storage(tmp_path / "t"))
