@@ -287,7 +287,7 @@ class HudiTable(RowVerbs, ServiceVerbs):
             where: Which rows, as `scan` takes it; all when None.
         """
         if not set:
-            raise ConfigError("set", "{}", "at least one column and its new value")
+            raise ConfigError("set", set, "at least one column and its new value")
         return self._change(set, where)
 
     def merge(

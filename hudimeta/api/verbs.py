@@ -171,8 +171,8 @@ def update(storage: Storage, options: Options, assignments: Mapping[str, Any], w
     """Change rows by a predicate; see `hudimeta.Table.update`."""
     from hudimeta.write import row_changes
 
-    if not isinstance(assignments, Mapping) or not assignments:
-        raise ConfigError("set", assignments, "at least one column and its new value", 'Give a dictionary: {"fare": 0}.')
+    if not assignments:
+        raise ConfigError("set", assignments, "at least one column and its new value")
     return run_write(WriteSession(storage, options), lambda session: row_changes.update_where(session, assignments, where))
 
 

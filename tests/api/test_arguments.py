@@ -72,6 +72,15 @@ def test_what_scans_refuse(tmp_path: Path, asked: dict[str, Any]) -> None:
         made(tmp_path).scan(**asked)
 
 
+@pytest.mark.parametrize("given", ["ts = 0", 5, {}, None])
+def test_what_is_no_assignment(tmp_path: Path, given: Any) -> None:
+    table = made(tmp_path)
+    table.upsert(ROWS)
+    with pytest.raises(ConfigError, match="new value"):
+        table.update(given)
+    assert table.scan().count() == 2
+
+
 def test_a_limit_beyond_all_rows(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.upsert(ROWS)
