@@ -28,7 +28,7 @@ def copied_files(snapshot: Snapshot, instants: Sequence[Instant]) -> frozenset[t
     for instant in instants:
         metadata = snapshot.timeline.metadata(instant)
         copies = metadata["operationType"] in COPYING_OPERATIONS
-        replaced = metadata["partitionToReplaceFileIds"] or {}
+        replaced = metadata["partitionToReplaceFileIds"]
         for partition, stats in metadata["partitionToWriteStats"].items():
             sources = {(partition, file_id) for file_id in replaced.get(partition, ())}
             for stat in stats:
