@@ -17,7 +17,6 @@ type 0 is the Jenkins hash, which Hudi never writes.
 
 from __future__ import annotations
 
-import base64
 import binascii
 import io
 import itertools
@@ -30,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pybase64 import b64decode, b64encode_as_string
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hash_chain import MOST_KEYS_AT_ONCE, Words, arrow_keys, chains, hash_chain
@@ -266,13 +266,13 @@ class BloomFilter:
 
     def to_base64(self) -> str:
         """The text that footers, meta blocks and the metadata table hold."""
-        return base64.b64encode(self.encode()).decode()
+        return b64encode_as_string(self.encode())
 
     @classmethod
     def from_base64(cls, text: str | bytes, type_code: str | None = None, path: str = "") -> BloomFilter:
         """The filter in a base64 text; arguments and errors as of `decode`."""
         try:
-            data = base64.b64decode(text, validate=True)
+            data = b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
             raise _not_base64(error, path) from None
         return cls.decode(data, type_code, path)
@@ -281,7 +281,7 @@ class BloomFilter:
     def size_in(text: str) -> tuple[int, int] | None:
         """Bits and hashes of the rows of a filter, by the beginning of its base64 text; None for what is none."""
         try:
-            version, hashes, kind, bits = _ROW_HEAD.unpack_from(base64.b64decode(text[:_HEAD_TEXT]))
+            version, hashes, kind, bits = _ROW_HEAD.unpack_from(b64decode(text[:_HEAD_TEXT]))
         except (binascii.Error, ValueError, struct.error):
             return None
         return (bits, hashes) if (version, kind) == (_VERSION, _MURMUR) else None
@@ -294,9 +294,9 @@ class BloomFilter:
             for piece in pieces:
                 text = rest + piece
                 whole = len(text) // 4 * 4
-                data.write(base64.b64decode(text[:whole], validate=True))
+                data.write(b64decode(text[:whole], validate=True))
                 rest = text[whole:]
-            data.write(base64.b64decode(rest, validate=True))
+            data.write(b64decode(rest, validate=True))
         except (binascii.Error, ValueError) as error:
             raise _not_base64(error, path) from None
         return cls.decode(data.getvalue(), type_code, path)

@@ -26,7 +26,6 @@ footer is sealed (see `parquet.seal`), as is the block; readers that do not know
 
 from __future__ import annotations
 
-import base64
 import binascii
 import math
 import struct
@@ -39,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pybase64 import b64decode, b64encode_as_string
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hash_chain import hash_chain
@@ -191,7 +191,7 @@ def encode_key_index(own: LogFileKeys, others: Sequence[LogFileKeys], room: int)
             break
         parts.append(other.encoded)
     ends = {} if own.low is None or own.high is None else {MIN_KEY_KEY: own.low, MAX_KEY_KEY: own.high}
-    return {**ends, ENTRY_KEY: base64.b64encode(_MAGIC + _COUNT.pack(len(parts)) + b"".join(parts)).decode()}
+    return {**ends, ENTRY_KEY: b64encode_as_string(_MAGIC + _COUNT.pack(len(parts)) + b"".join(parts))}
 
 
 def decode_key_index(text: bytes, path: str, size: int) -> KeyIndex:
@@ -206,7 +206,7 @@ def decode_key_index(text: bytes, path: str, size: int) -> KeyIndex:
         CorruptFileError: It is not what was written, or that of another file.
     """
     try:
-        data = base64.b64decode(text, validate=True)
+        data = b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise CorruptFileError(path, 0, f"base64 text in {ENTRY_KEY}", str(error)) from None
     source = _Source(data, path)

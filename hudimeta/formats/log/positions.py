@@ -17,13 +17,13 @@ Source: the Roaring bitmap format specification, RFC-46 and the log headers of H
 
 from __future__ import annotations
 
-import base64
 import binascii
 import struct
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from pybase64 import b64decode, b64encode_as_string
 
 from hudimeta.errors import ConfigError, CorruptFileError
 
@@ -57,7 +57,7 @@ def decode_positions(text: str, limit: int = MAX_POSITIONS, path: str = "") -> P
         CorruptFileError: The text is no such bitmap; offsets count from the bitmap's first byte.
     """
     try:
-        data = base64.b64decode(text, validate=True)
+        data = b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise CorruptFileError(path, 0, "base64 text in RECORD_POSITIONS", repr(text[:40])) from None
     source = _Source(data, path)
@@ -94,7 +94,7 @@ def encode_positions(positions: npt.ArrayLike) -> str:
     for upper, low in zip(uppers, np.split(values & 0xFFFFFFFF, starts[1:]), strict=False):
         out += struct.pack("<I", upper)
         out += _encode_bitmap(low)
-    return base64.b64encode(bytes(out)).decode("ascii")
+    return b64encode_as_string(out)
 
 
 class _Source:
