@@ -40,7 +40,11 @@ __all__ = [
 ]
 
 PATH = OPTIONS.text("path", None, "The table's folder: an absolute path or a URI.")
-AS_OF = OPTIONS.text("as.of.instant", None, "Time travel: an instant, or a date or time in the timeline's zone.")
+AS_OF = OPTIONS.text(
+    "as.of.instant",
+    None,
+    "Time travel: an instant, or a date or time in the timeline's zone. Queries of changes refuse it.",
+)
 QUERY_TYPE = OPTIONS.choice(
     "hoodie.datasource.query.type",
     QueryType.SNAPSHOT.value,

@@ -9,24 +9,22 @@ same rows again. The next write tries what failed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
-from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.engine.machine import machine
-from hudimeta.errors import HudiError
-from hudimeta.redaction import hidden
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
-from hudimeta.services.in_thread import run_beside
+from hudimeta.services.in_thread import FAILED, run_beside, warn_of
 from hudimeta.storage import open_storage
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 
 __all__ = ["run_due_services"]
+
+_AFTER = "the write is published, but the services after it failed"
 
 _Service = Callable[[WriteSession], list[str]]
 """Runs a service and says what it did, a line each; nothing where it found nothing to do."""
@@ -48,26 +46,21 @@ def run_due_services(session: WriteSession, report: CommitReport) -> CommitRepor
         return WriteSession(session.storage, session.options, engine=session.engine)
 
     try:
-        notes += _all_run(_due(session, timeline), fresh)
+        notes += _all_run(_due(session, timeline), fresh, _AFTER)
         if any(True for _ in _due(session, timeline, beside=True)):
             notes.append(_go_on_beside(session))
     except Exception as error:  # whatever it is, the rows are in the table
-        _warn(error)
+        warn_of(error, _AFTER)
     return replace(report, notes=(*report.notes, *notes))
 
 
-def _all_run(due: Iterable[_Service], fresh: Callable[[], WriteSession]) -> Iterator[str]:
+def _all_run(due: Iterable[_Service], fresh: Callable[[], WriteSession], failed: str) -> Iterator[str]:
     """Run services one after the other and hand on what they say: what one fails at keeps no other from its work."""
     for run in due:
         try:
             yield from run(fresh())
         except Exception as error:  # an option that does not fit the table would fail after every write
-            _warn(error)
-
-
-def _warn(error: Exception) -> None:
-    why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
-    warnings.warn(f"the write is published, but the services after it failed: {hidden(str(why))}", HudiWarning, stacklevel=2)
+            warn_of(error, failed)
 
 
 def _go_on_beside(session: WriteSession) -> str:
@@ -80,7 +73,7 @@ def _go_on_beside(session: WriteSession) -> str:
 
         looking = fresh()
         due = list(_due(looking, looking.properties.load_timeline(looking.storage), beside=True))
-        for _ in _all_run(due, fresh):
+        for _ in _all_run(due, fresh, FAILED):
             pass
 
     if not machine().threads:

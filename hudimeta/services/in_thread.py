@@ -15,7 +15,9 @@ from hudimeta.config import HudiWarning
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
 
-__all__ = ["run_beside", "wait"]
+__all__ = ["FAILED", "run_beside", "wait", "warn_of"]
+
+FAILED = "services in the writer's thread failed"
 
 
 class _Runner:
@@ -35,8 +37,7 @@ class _Runner:
             try:
                 work()
             except Exception as error:  # nobody waits for the thread: whatever it is, only a warning tells of it
-                why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
-                warnings.warn(f"services in the writer's thread failed: {hidden(str(why))}", HudiWarning, stacklevel=1)
+                warn_of(error, FAILED)
 
 
 _guard = threading.Lock()
@@ -57,6 +58,17 @@ def run_beside(root: str, work: Callable[[], None]) -> None:
             return
         _runners[root] = found = _Runner(root, work)
         found.thread.start()
+
+
+def warn_of(error: Exception, failed: str) -> None:
+    """Tell of a service that failed after the write was there.
+
+    Args:
+        error: Why it failed.
+        failed: What failed, in words.
+    """
+    why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
+    warnings.warn(f"{failed}: {hidden(str(why))}", HudiWarning, stacklevel=2)
 
 
 def wait(root: str) -> None:
