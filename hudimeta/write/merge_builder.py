@@ -74,15 +74,18 @@ class MergeBuilder:
     def when_not_matched_insert(
         self, values: Mapping[str, Assigned] | None = None, *, condition: str | None = None
     ) -> MergeBuilder:
-        """Insert rows that only the source has: columns from expressions; None takes every column of the source."""
+        """Insert rows that only the source has: columns from expressions; None takes every column of the source.
+
+        A bare name that both sides have is the source's.
+        """
         return self._with(Clause(ClauseKind.NOT_MATCHED, False, condition, values))
 
     def when_not_matched_by_source_update(self, set: Mapping[str, Assigned], *, condition: str | None = None) -> MergeBuilder:
-        """Change rows that only the table has."""
+        """Change rows that only the table has; a bare name that both sides have is the table's."""
         return self._with(Clause(ClauseKind.NOT_MATCHED_BY_SOURCE, False, condition, set))
 
     def when_not_matched_by_source_delete(self, *, condition: str | None = None) -> MergeBuilder:
-        """Delete rows that only the table has."""
+        """Delete rows that only the table has; a bare name that both sides have is the table's."""
         return self._with(Clause(ClauseKind.NOT_MATCHED_BY_SOURCE, True, condition))
 
     def _with(self, clause: Clause) -> MergeBuilder:
@@ -180,24 +183,25 @@ class Merge:
         changed: list[Positions] = [np.zeros(0, np.int64)]
         if not clauses:
             return changed[0]
-        rows = side_by_side(self._target, self._source, t, s, self._sides)
-        for clause, at in zip(clauses, claimed(rows, clauses, self._sides, self._schemas), strict=True):
+        sides = self._sides.where(kind)
+        rows = side_by_side(self._target, self._source, t, s, sides)
+        for clause, at in zip(clauses, claimed(rows, clauses, sides, self._schemas), strict=True):
             part = rows.take(pa.array(at))
             if t is None:
-                self._batches.append(self._inserted(clause, part))
+                self._batches.append(self._inserted(clause, part, sides))
                 continue
             base = self._target.take(pa.array(t[at]))
             if not clause.deletes:
-                base = new_values(part, self._assigned(clause), base, self._sides, self._schemas)
+                base = new_values(part, self._assigned(clause), base, sides, self._schemas)
             self._batches.append(known_batch(base, self._table.snapshot.file_schema, deleted=clause.deletes))
             changed.append(t[at])
         return np.concatenate(changed)
 
-    def _inserted(self, clause: Clause, part: pa.Table) -> KeyedBatch:
+    def _inserted(self, clause: Clause, part: pa.Table, sides: Sides) -> KeyedBatch:
         schema, wider = self._table.snapshot.file_schema, self._insertable
         empty = pa.table([pa.nulls(part.num_rows, f.type) for f in wider], schema=wider)
         fields = self._assigned(clause, inserting=True)
-        rows = new_values(part, fields, empty, self._sides, self._schemas)
+        rows = new_values(part, fields, empty, sides, self._schemas)
         # Columns that nobody fills are left out, so that a required one is missed by its name.
         rows = rows.select([f.name for f, _ in fields])
         generator, rules = self._table.generator(), self._session.rules

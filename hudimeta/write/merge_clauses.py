@@ -1,6 +1,7 @@
 """The clauses of a merge and the rows that they make: join once, then each row goes to the first clause that fits it.
 
-An expression reads columns as `target.x` and `source.x`; a bare name means whichever side has it, and is refused where both do.
+An expression reads columns as `target.x` and `source.x`; a bare name means whichever side has it. Where both do, it is that of
+the only side that has a row, and refused in clauses about rows that match.
 """
 
 from __future__ import annotations
@@ -52,16 +53,27 @@ class Clause:
 
 @dataclass(frozen=True)
 class Sides:
-    """How expressions call the table and the rows that are merged into it."""
+    """How expressions call the table and the rows that are merged into it.
+
+    Attributes:
+        target, source: Names of the two.
+        alone: Of the only one that has rows; None where both have.
+    """
 
     target: str = "target"
     source: str = "source"
+    alone: str | None = None
+
+    def where(self, kind: ClauseKind) -> Sides:
+        """The same for clauses of a kind."""
+        alone = {ClauseKind.NOT_MATCHED: self.source, ClauseKind.NOT_MATCHED_BY_SOURCE: self.target}
+        return replace(self, alone=alone.get(kind))
 
     def resolved(self, expr: Expr, target: pa.Schema, source: pa.Schema) -> Expr:
         """The expression with every column below its side.
 
         Raises:
-            ConfigError: A bare name that both sides have, or none.
+            ConfigError: A bare name that both sides have, where both have rows, or that none has.
         """
         if not isinstance(expr, Column):
             return _rebuilt(expr, lambda child: self.resolved(child, target, source))
@@ -73,6 +85,8 @@ class Sides:
             for alias, schema in ((self.target, target), (self.source, source))
             if top in [n.lower() for n in schema.names]
         ]
+        if self.alone in holders:
+            holders = [self.alone]
         if len(holders) != 1:
             why = "Both sides have it" if holders else "Neither side has it"
             raise ConfigError("merge", expr.name, f"{self.target}.{top} or {self.source}.{top}", f"{why}.")

@@ -280,6 +280,23 @@ def test_rows_of_one_key_in_two_partitions_are_not_compared(tmp_path: Path) -> N
     assert contents(table)[1] == ("k1", "p1", 9, 11.0, "n1")
 
 
+def test_a_bare_name_is_that_of_the_only_side_that_has_a_row(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t")
+    source = rows(("new", "p0", 3, 50.0, "in"), ("newer", "p0", 3, 5.0, "out"))
+    report = (
+        table.merge(source, "id")
+        .when_not_matched_insert(
+            {"id": "id", "part": "part", "ts": "ts", "fare": "fare * 2", "note": "note"}, condition="fare > 9"
+        )
+        .when_not_matched_by_source_update({"fare": "fare + 1000", "ts": "ts + 1"}, condition="note = 'n1'")
+        .when_not_matched_by_source_delete(condition="id = 'k2'")
+        .execute()
+    )
+    assert (report.inserted, report.updated, report.deleted) == (1, 1, 1)
+    kept = [(i, p, t + 1, f + 1000, n) if n == "n1" else (i, p, t, f, n) for i, p, t, f, n in FIRST if i != "k2"]
+    assert contents(table) == sorted([*kept, ("new", "p0", 3, 100.0, "in")])
+
+
 def test_merges_that_make_no_sense_are_refused_by_what_is_wrong(tmp_path: Path) -> None:
     table, source = table_of(tmp_path / "t"), rows(*SOURCE)
     for merge, match in (
