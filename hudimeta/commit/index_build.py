@@ -25,6 +25,7 @@ from hudimeta.config import Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.indexes.protocol import BuiltIndex, IndexSource
 from hudimeta.indexes.registry import maintainer_for
@@ -175,6 +176,7 @@ def build_index(
     """
     storage, properties, times = session.fenced, session.properties, session.times
     table = MetadataTable.open(storage, properties, timeline)
+    refuse_lost_definitions(table)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)

@@ -30,7 +30,7 @@ from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.storage import Storage
 from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
-from hudimeta.table.stated_sizes import listed_as_stated
+from hudimeta.table.stated_sizes import listed_as_stated, refuse_lost_files
 from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.types import Action
 
@@ -61,11 +61,15 @@ def bootstrap_metadata(
 
     Returns:
         The properties, which name the new partitions.
+
+    Raises:
+        CorruptFileError: Storage lacks a file that commits name, or has it with another size.
     """
     with timed(meter_of(storage), Metric.INITIALIZE_DURATION, Metric.INITIALIZE_COUNT):
         if planned is None:
             planned = indexes_of_table(properties, schema, options)
         listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
+        refuse_lost_files(listing, timeline)
         update(storage, {}, anew=True)  # what names the folder that goes, and is still under way, must not arrive later
         storage.delete_folder(METADATA_ROOT)
         complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)

@@ -17,6 +17,7 @@ from hudimeta.errors import CommitConflict, CommitError, HudiError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.built_meanwhile import refuse_built_anew
 from hudimeta.indexes.column_stats.columns import reordered, statistics_after
+from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.indexes.written_file import WrittenFile
@@ -201,6 +202,7 @@ class MetadataCommit:
         same_rows: bool,
         renamed: frozenset[str],
     ) -> CommitChange:
+        refuse_lost_definitions(table)
         before = file_schema(self.properties, timeline)
         statistics = statistics_after(table, before, schema, self._options.get(keys.COLUMN_STATS_MAX))
         return CommitChange(

@@ -12,6 +12,7 @@ __all__ = [
     "expression_index",  # a kind
     "facts",  # what indexes must know of the rows of a new base file
     "log_facts",  # the same of a new log file
+    "lost_definitions",  # indexes that must have a definition and have none
     "plan",  # what an index to make is
     "planned",  # which indexes a new table gets
     "proof",  # may an index be believed about rows that it does not know?

@@ -11,6 +11,7 @@ from hudimeta.indexes.expression_index.facts import WantedExpression
 from hudimeta.indexes.expression_index.keep import ExpressionIndexKeep, definition_of
 from hudimeta.indexes.facts import WantedFacts
 from hudimeta.indexes.files.keep import FilesKeep
+from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.protocol import IndexMaintainer
 from hudimeta.indexes.record_index.keep import RecordIndexKeep
 from hudimeta.indexes.secondary_index.keep import SecondaryIndexKeep
@@ -53,7 +54,11 @@ def wanted_facts(table: MetadataTable, timezone: str = "UTC") -> WantedFacts:
     Args:
         table: The metadata table.
         timezone: Of expressions over moments.
+
+    Raises:
+        CorruptFileError: The definition of one is gone.
     """
+    refuse_lost_definitions(table)
     expressions = [name for name in table.ready if name.startswith(expression_index.PREFIX)]
     return WantedFacts(
         keys=record_index.PARTITION in table.ready,

@@ -82,9 +82,13 @@ def _walk(storage: Storage) -> Iterable[tuple[str, list[FileInfo]]]:
             listings = list(zip(level, threads.map(storage.list, level), strict=True))
             yield from listings
             level = [
-                entry.path for _, entries in listings for entry in entries if entry.is_folder and entry.path != _HUDI_FOLDER
+                entry.path
+                for _, entries in listings
+                for entry in entries
+                if entry.is_folder and entry.path != _HUDI_FOLDER and not _is_metafile(entry)
             ]
 
 
 def _is_metafile(entry: FileInfo) -> bool:
-    return not entry.is_folder and entry.name.startswith(PARTITION_METAFILE)
+    """Its name is what counts: a partition does not go when something else stands there."""
+    return entry.name.startswith(PARTITION_METAFILE)

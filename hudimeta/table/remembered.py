@@ -103,7 +103,7 @@ def refuse_lost_timeline(storage: Storage, folder: str) -> None:
     """
     instants = (parse_instant_name(entry.name) for entry in storage.list(_METADATA_TIMELINE))
     written = any(found is not None and not found.time.startswith(_BOOTSTRAP_TIMES) for found in instants)
-    if not written and storage.stat(folder) is None:
+    if not written:
         names = list_table(storage)["name"].to_pylist()
         written = any(parse_base_file(name) or parse_log_file(name) for name in names)
     # A first write may have begun meanwhile.

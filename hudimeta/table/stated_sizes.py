@@ -1,6 +1,7 @@
 """Holding a listing of storage against what commits say of their files: before anybody takes it for the truth.
 
-A metadata table that is built from a listing states sizes from then on. It must not state those of files that were cut.
+A metadata table that is built from a listing states sizes from then on. It must not state those of files that were cut, and it
+must not make the table forget those that are gone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from hudimeta.timeline import Timeline
 
-__all__ = ["files_of_write", "listed_as_stated"]
+__all__ = ["files_of_write", "listed_as_stated", "lost_files", "refuse_lost_files"]
 
 
 def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
@@ -45,6 +46,49 @@ def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
         # Several commits that name one log file have appended to it, and what they state may be their own share.
         sizes.append(least if len(known) == 1 and least else size)
     return listing.set_column(listing.schema.get_field_index("size"), "size", pa.array(sizes, pa.int64()))
+
+
+def lost_files(listing: pa.Table, timeline: Timeline) -> list[str]:
+    """Paths of the files that belong to the newest file slices, as commits of the active timeline state, and are not listed.
+
+    Cleaning takes files of older slices and of replaced file groups only.
+
+    Args:
+        listing: partition_path, name, size.
+        timeline: Of the table, listed before storage was; the metadata of all its writes is read.
+    """
+    import pyarrow as pa
+
+    from hudimeta.table.slices import build_slices
+    from hudimeta.table.visibility import Visibility
+
+    timeline.prefetch(timeline.writes)
+    stated = {(p, name): size for i in timeline.writes for p, name, size in files_of_write(timeline.metadata(i))}
+    there = set(zip(listing["partition_path"].to_pylist(), listing["name"].to_pylist(), strict=True))
+    missing = [(*path, size) for path, size in stated.items() if path not in there]
+    if not missing:
+        return []
+    columns = listing.select(["partition_path", "name", "size"]).schema
+    rows = [pa.array(list(column), kind) for column, kind in zip(zip(*missing, strict=True), columns.types, strict=True)]
+    every = pa.concat_tables([listing.select(columns.names), pa.table(rows, schema=columns)]).sort_by("partition_path")
+    needed = {
+        (row["partition_path"], name)
+        for row in build_slices(every, Visibility.of(timeline)).to_pylist()
+        for name in (row["base_file"], *row["log_files"])
+    }
+    return sorted(join(partition, name) for partition, name, _ in missing if (partition, name) in needed)
+
+
+def refuse_lost_files(listing: pa.Table, timeline: Timeline) -> None:
+    """Make sure that storage has what the newest file slices are made of; see `lost_files`.
+
+    Raises:
+        CorruptFileError: A file is gone.
+    """
+    for path in (lost := lost_files(listing, timeline)):
+        more = f", and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        hint = "Restore the file from a copy, or go on without its rows: t.metadata.rebuild() leaves lost files out."
+        raise CorruptFileError(path, 0, f"the file that a commit names{more}", "none", hint)
 
 
 def files_of_write(metadata: dict[str, Any]) -> Iterator[tuple[str, str, int]]:

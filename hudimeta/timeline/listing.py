@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from hudimeta.config import HudiWarning
+from hudimeta.errors import CorruptFileError
 from hudimeta.storage import FileInfo, Storage, join, kept_by
 from hudimeta.timeline.clock import format_instant
 from hudimeta.timeline.naming import LAYOUT_V1, NAMES_KEPT, InstantFile, parse_instant_name
@@ -126,7 +127,10 @@ def list_instants(
         layout: 1 or 2.
         zone: The table's zone, for completion times that only the file's age tells.
         sleep: Waits so many seconds before listing again.
-        place: Where the storage's root is within the user's table, for the warning.
+        place: Where the storage's root is within the user's table, for the warning and the error.
+
+    Raises:
+        CorruptFileError: A folder has the name of an instant's file.
     """
     entries, kept, name = storage.list(folder), kept_by(storage), f"listing {join(place, folder)}"
     last = kept.get(name)
@@ -134,6 +138,7 @@ def list_instants(
     now = frozenset(entries)
     if before is not None and before.entries == now:
         return before.listing
+    _refuse_folders(entries, join(place, folder))
     found = _instant_files(entries) if before is None else _changed_files(before, now)
     for pause in RELIST_PAUSES_S:
         if not found.empty:
@@ -158,6 +163,13 @@ def _warn_of_empty(folder: str, names: Iterable[str]) -> None:
     for name in names:
         text = f"{join(folder, name)} is empty: the write counts as completed, but what it did is not known"
         warnings.warn(text, HudiWarning, stacklevel=4)
+
+
+def _refuse_folders(entries: Iterable[FileInfo], folder: str) -> None:
+    """Whoever passed over a folder in place of a completed file would take the write for a dead one, and roll it back."""
+    for entry in entries:
+        if entry.is_folder and _said(entry.name) is not None:
+            raise CorruptFileError(join(folder, entry.name), 0, "a file", "a folder", "Restore the file from a copy.")
 
 
 def _instant_files(entries: Iterable[FileInfo]) -> _Found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
@@ -54,3 +56,52 @@ def test_definitions_are_field_by_field_those_of_apache_hudi(tmp_path: Path, ver
     assert found.pop("column_stats")["indexFunction"] == "column_stats"
     assert list(found.values()) == [dict(zip(FIELDS, one, strict=True)) for one in expected]
     assert [one["indexName"] for one in found.values()] == list(found)
+
+
+BY_PARTITION = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.metadata.index.column.stats.enable": "false"}
+
+
+NINE = {**BY_PARTITION, "hoodie.write.table.version": "9"}
+OVER = [("upgrade", {}), *((verb, more) for verb in ("upsert", "delete", "create_index", "schedule") for more in ({}, NINE))]
+
+
+@pytest.mark.parametrize(("verb", "more"), OVER)
+def test_nothing_goes_on_over_lost_definitions(tmp_path: Path, verb: str, more: dict[str, str]) -> None:
+    made = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **more})
+    made.write(Operation.INSERT, simple_rows(range(6), 1))
+    lost = "record_index" if more else "column_stats"
+    definitions = Path(made.path, DEFAULT_PATH)
+    text = definitions.read_bytes()
+    definitions.unlink()
+    verbs: dict[str, Callable[[hudimeta.Table], object]] = {
+        "upsert": lambda table: table.upsert(simple_rows(range(2), 2)),
+        "delete": lambda table: table.delete(simple_rows(range(2), 2)),
+        "create_index": lambda table: table.metadata.create_index("low", "column_stats", "part", expression="lower"),
+        "schedule": lambda table: table.services.indexing.schedule("column_stats", "low", "part", expression="lower"),
+        "upgrade": lambda table: table.upgrade(),
+    }
+    with pytest.raises(CorruptFileError, match=f"expected the definition of {lost}, found none. Restore the file from a copy"):
+        verbs[verb](hudimeta.Table(made.path))
+    made.check()
+    assert not definitions.exists(), "half of them would be taken for all"
+    definitions.write_bytes(text)
+    made.write(Operation.UPSERT, simple_rows(range(2), 2))
+    made.check()
+
+
+def test_what_lost_its_definition_can_be_dropped(tmp_path: Path) -> None:
+    made = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    made.write(Operation.INSERT, simple_rows(range(6), 1))
+    Path(made.path, DEFAULT_PATH).unlink()
+    for name in ("partition_stats", "column_stats"):
+        hudimeta.Table(made.path).metadata.drop_index(name)
+    made.write(Operation.UPSERT, simple_rows(range(2), 2))
+    made.check()
+
+
+def test_a_record_index_by_partition_is_not_rebuilt_as_one_over_the_table(tmp_path: Path) -> None:
+    made = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **NINE})
+    made.write(Operation.INSERT, simple_rows(range(6), 1))
+    Path(made.path, DEFAULT_PATH).unlink()
+    with pytest.raises(UnsupportedFeature, match="rebuilding a record index that is kept by partition"):
+        hudimeta.Table(made.path).metadata.rebuild()

@@ -92,3 +92,22 @@ def test_a_timeline_that_is_gone_is_not_an_empty_table(rich_table: Unpack) -> No
     shutil.rmtree(path / ".hoodie/timeline")
     with pytest.raises(TableError, match="but no timeline"):
         Table(path)
+
+
+@pytest.mark.parametrize("metadata", ["true", "false"])
+def test_an_emptied_timeline_is_not_an_empty_table(metadata: str, tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.enable": metadata})
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    for file in (tmp_path / "t/.hoodie/timeline").iterdir():
+        file.unlink() if file.is_file() else shutil.rmtree(file)
+    with pytest.raises(TableError, match="but no timeline"):
+        Table(table.path)
+
+
+def test_a_partition_keeps_its_rows_when_a_folder_has_the_name_of_its_metafile(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false"})
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    metafile = next((tmp_path / "t").glob("*/.hoodie_partition_metadata"))
+    metafile.unlink()
+    metafile.mkdir()
+    table.check()

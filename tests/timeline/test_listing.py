@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.storage import CountingStorage, FileInfo, LocalStorage
 from hudimeta.timeline.listing import TimelineListing, list_instants
 
@@ -61,3 +62,11 @@ def test_what_changed_is_enough(states: list[dict[str, tuple[int, int]]], order:
         order.shuffle(found)
         disk.files = found
         assert instants(kept) == whole
+
+
+@pytest.mark.parametrize("name", ["20260101000000000_20260101000000009.commit", "20260101000000000.inflight"])
+def test_a_folder_is_no_instant(name: str) -> None:
+    disk = Listed("/none")
+    disk.files = [FileInfo(f"{FOLDER}/{name}", 0, 1, True)]
+    with pytest.raises(CorruptFileError, match=f"{name} is damaged at byte 0: expected a file, found a folder. Restore"):
+        instants(CountingStorage(disk))

@@ -23,6 +23,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.engine.machine import monotonic
 from hudimeta.errors import CommitError, IndexNotReady, NotFound, TableError, UnsupportedFeature
+from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.plan import PLANNERS, IndexPlan, plan_index
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.metadata import MetadataTable, files
@@ -77,7 +78,9 @@ def schedule(session: WriteSession, **asked: Any) -> str:
         the_plan = _plan(session, timeline, asked)
         refuse_planned(timeline, the_plan.partition)
         if the_plan.definition is not None:
-            known = MetadataTable.open(session.storage, session.properties, timeline).index_definitions
+            table = MetadataTable.open(session.storage, session.properties, timeline)
+            refuse_lost_definitions(table)
+            known = table.index_definitions
             path = session.properties.index_defs_path or DEFAULT_PATH
             session.fenced.put(path, encode_definitions({**known, the_plan.partition: the_plan.definition}))
             if session.properties.index_defs_path is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hudimeta.commit.index_ahead import every_group, of_so_many
@@ -24,6 +24,7 @@ from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.lost_definitions import lost_definitions
 from hudimeta.indexes.planned import PlannedIndex, index_properties, indexes_of_table
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
@@ -41,7 +42,7 @@ from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
-from hudimeta.table.stated_sizes import listed_as_stated
+from hudimeta.table.stated_sizes import listed_as_stated, lost_files
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.timeline.naming import completed_name
 from hudimeta.types import Action, State
@@ -58,17 +59,25 @@ class RebuildReport(Report):
         validation: Of what was made, before anybody used it.
         beside: Whether the old metadata table served readers meanwhile.
         seconds: What it took.
+        lost: Files of rows that commits name and storage lacks: the table goes on without them.
     """
 
     parts: tuple[IndexReport, ...]
     validation: ValidationReport
     beside: bool
     seconds: float
+    lost: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         how = "beside the old one" if self.beside else "in its place"
         head = f"metadata table of {self.validation.table} built anew {how} in {self.seconds:.2f} s"
-        return "\n".join([head, *(f"  {part}" for part in self.parts), str(self.validation)])
+        lost = [f"  lost: {_shown(self.lost)}"] if self.lost else []
+        return "\n".join([head, *(f"  {part}" for part in self.parts), *lost, str(self.validation)])
+
+
+def _shown(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
+    return f"{'; '.join(paths[:_SHOWN])}{more}"
 
 
 def rebuild(session: WriteSession) -> RebuildReport:
@@ -97,13 +106,20 @@ def rebuild(session: WriteSession) -> RebuildReport:
         # Of a table without a write there is nothing to go on reading, and an instant of its own would tell of lost writes.
         table = _opened(session, timeline) if timeline.instants else None
         made = _in_place(session, timeline) if table is None else _beside(session, timeline, table)
-        parts, validation = made
+        parts, validation, lost = made
+        if lost:
+            text = f"storage lacks files that commits name, so their rows are gone: {_shown(lost)}"
+            warnings.warn(f"{text}. Restore them from a copy, then rebuild again", HudiWarning, stacklevel=2)
         keyed = [part.partition for part in parts if knows_whole_table(part.partition)]
         record_proof(session, {name: name in validation.proven for name in keyed})
-        return RebuildReport(parts, validation, table is not None, time.perf_counter() - begin)
+        return RebuildReport(parts, validation, table is not None, time.perf_counter() - begin, lost)
 
 
-Made = tuple[tuple[IndexReport, ...], ValidationReport]
+_SHOWN = 5
+"""Paths of lost files that are told."""
+
+Made = tuple[tuple[IndexReport, ...], ValidationReport, tuple[str, ...]]
+"""What was built, what the validator says of it, and which files are lost."""
 
 
 def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
@@ -116,10 +132,12 @@ def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
         if begun is not None:
             _take_back(session.fenced, table.timeline.folder, begun.time)
             table = MetadataTable.open(session.storage, session.properties, timeline)
-        lost = [name for name in table.ready if name not in table.index_definitions and _needs_definition(name)]
+        lost = lost_definitions(table)
         known = all(table.file_groups(name) for name in table.ready)
     except (MetadataError, CorruptFileError, NotFound):
         return None
+    if record_index.PARTITION in lost:
+        raise _kept_by_partition()
     return table if known and not lost else None
 
 
@@ -129,10 +147,6 @@ def _take_back(storage: Storage, folder: str, instant: str) -> None:
     timeline = TimelineWriter(storage.sub(METADATA_ROOT), folder)
     timeline.delete_pending(instant, Action.COMPACTION, State.INFLIGHT)
     timeline.delete_pending(instant, Action.COMPACTION, State.REQUESTED)
-
-
-def _needs_definition(partition: str) -> bool:
-    return partition == "column_stats" or partition.startswith(("secondary_index_", "expr_index_"))
 
 
 # Beside the old one
@@ -168,7 +182,7 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
         _take_back(storage, table.timeline.folder, instant)
         raise
     timelines.complete(instant, Action.COMPACTION, completion, content_of_commit)
-    return tuple(reports), found
+    return tuple(reports), found, tuple(lost_files(listing, timeline))
 
 
 def _contents(source: IndexSource, table: MetadataTable, name: str) -> Iterator[tuple[FileGroup, KeyValues]]:
@@ -198,7 +212,8 @@ def _in_place(session: WriteSession, timeline: Timeline) -> Made:
     changes = index_properties(planned)
     found = _validated(session, properties.with_changes(changes), storage)
     session.properties = update(storage, dict(changes))
-    return tuple(IndexReport(one.partition, "rebuilt", seconds=seconds / len(planned)) for one in planned), found
+    reports = tuple(IndexReport(one.partition, "rebuilt", seconds=seconds / len(planned)) for one in planned)
+    return reports, found, tuple(lost_files(listing, timeline))
 
 
 def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
@@ -210,11 +225,15 @@ def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
     names = properties.metadata_partitions
     planned, left_out = planned_again(session.storage, properties, names, schema, session.options)
     if record_index.PARTITION in left_out:
-        hint = "Drop it with t.metadata.drop_index, and make one over the whole table afterwards."
-        raise UnsupportedFeature("rebuilding a record index that is kept by partition", hint)
+        raise _kept_by_partition()
     for name in left_out:
         warnings.warn(f"{name} is not built again: its definition is gone, create it anew", HudiWarning, stacklevel=2)
     return planned
+
+
+def _kept_by_partition() -> UnsupportedFeature:
+    hint = "Drop it with t.metadata.drop_index, and make one over the whole table afterwards."
+    return UnsupportedFeature("rebuilding a record index that is kept by partition", hint)
 
 
 # Both

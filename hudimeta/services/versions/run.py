@@ -19,6 +19,7 @@ from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.errors import TableError, UnsupportedFeature
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of
+from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.planned import PlannedIndex, record_index_definition, store_definitions
 from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, KeyGenerator
 from hudimeta.metadata import bloom_filters, column_stats, expression_index, partition_stats, record_index
@@ -203,6 +204,7 @@ def _switch(session: WriteSession, to: int) -> None:
         metadata = session.snapshot_now().metadata
         proven = frozenset() if metadata is None else proven_indexes(metadata)
         if metadata is not None:
+            refuse_lost_definitions(metadata)
             store_definitions(storage, metadata.index_definitions)  # which says the form of each index
             update(storage.sub(METADATA_ROOT), {"hoodie.table.version": str(to)})
         update(storage, changes)

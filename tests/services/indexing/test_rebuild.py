@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.errors import StorageError, TableError, UnsupportedFeature
+from hudimeta.config import HudiWarning
+from hudimeta.errors import CorruptFileError, StorageError, TableError, UnsupportedFeature
 from hudimeta.services.indexing import rebuild
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -200,3 +201,44 @@ def test_a_table_without_a_write_is_built_anew_in_its_place(tmp_path: Path) -> N
     table.insert(simple_rows(range(4), 1))
     assert table.metadata.rebuild().beside
     assert hudimeta.Table(tmp_path / "t").scan("id = 'k0001'").count() == 1
+
+
+def _without_newest_file(table: ModelledTable) -> tuple[Path, bytes]:
+    """Remove the last file of the first slice; where it was, and what it held."""
+    slice = hudimeta.Table(table.path).file_slices().to_pylist()[0]
+    file = Path(table.path, slice["partition_path"], (slice["log_files"] or [slice["base_file"]])[-1])
+    content = file.read_bytes()
+    file.unlink()
+    return file, content
+
+
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_metadata_table_is_not_made_over_lost_files(type: str, tmp_path: Path) -> None:
+    bare = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": type, "hoodie.metadata.enable": "false"}
+    table = ModelledTable(str(tmp_path / "t"), bare)
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    table.write(Operation.UPSERT, simple_rows(range(8), 2))
+    file, content = _without_newest_file(table)
+    for verb in (lambda t: t.metadata.create(), lambda t: t.upsert(simple_rows(range(3), 3))):
+        with pytest.raises(CorruptFileError, match=f"{file.name} is damaged at byte 0: expected the file that a commit names"):
+            verb(hudimeta.Table(table.path))
+    file.write_bytes(content)
+    table.check()
+    hudimeta.Table(table.path).metadata.create()
+    table.check()
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_rebuild_tells_of_lost_files(beside: bool, tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    file, content = _without_newest_file(table)
+    lost = file.relative_to(table.path).as_posix()
+    if not beside:
+        shutil.rmtree(tmp_path / "t/.hoodie/metadata/column_stats")
+    with pytest.warns(HudiWarning, match=f"storage lacks files that commits name, so their rows are gone: {lost}"):
+        report = hudimeta.Table(table.path).metadata.rebuild()
+    assert (report.lost, report.beside) == ((lost,), beside)
+    assert f"lost: {lost}" in str(report)
+    file.write_bytes(content)
+    assert not hudimeta.Table(table.path).metadata.rebuild().lost
+    _holds(table)

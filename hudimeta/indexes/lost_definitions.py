@@ -1,0 +1,45 @@
+"""Indexes of which the definitions are gone: without them nobody can keep these, or tell where their records lie."""
+
+from __future__ import annotations
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.metadata import MetadataTable
+from hudimeta.metadata.file_groups import file_stem
+from hudimeta.metadata.group_files import group_stem
+from hudimeta.metadata.index_definitions import DEFAULT_PATH
+
+__all__ = ["lost_definitions", "refuse_lost_definitions"]
+
+_RECORD_INDEX = "record_index"
+_DEFINED = ("column_stats", "secondary_index_", "expr_index_")
+"""Indexes of which every writer stores a definition, by how their names begin."""
+_BY_PARTITION_SINCE = 9
+_HINT = (
+    "Restore the file from a copy. Without one, t.metadata.drop_index(name) drops such an index, and t.metadata.rebuild() "
+    "builds those anew that the options describe."
+)
+
+
+def lost_definitions(table: MetadataTable) -> list[str]:
+    """The indexes of a table that must have a definition and have none.
+
+    A record index need not have one, unless its file groups are named by partition, as those of one are that each partition has
+    for itself. That takes a LIST where nothing else says how many file groups there are.
+    """
+    missing = [name for name in table.ready if name not in table.index_definitions]
+    lost = [name for name in missing if name.startswith(_DEFINED)]
+    if _RECORD_INDEX in missing and table.version >= _BY_PARTITION_SINCE:
+        stems = {group_stem(group.file_id) for group in table.all_groups(_RECORD_INDEX)}
+        lost += [_RECORD_INDEX] if stems - {file_stem(_RECORD_INDEX)} else []
+    return lost
+
+
+def refuse_lost_definitions(table: MetadataTable) -> None:
+    """Make sure of the definitions before anything is written.
+
+    Raises:
+        CorruptFileError: One is missing.
+    """
+    lost = lost_definitions(table)
+    if lost:
+        raise CorruptFileError(DEFAULT_PATH, 0, f"the definition of {', '.join(lost)}", "none", _HINT)
