@@ -109,7 +109,7 @@ def apache_hudi(layout: str, table: Written) -> Side:
             for _ in range(job.rounds):
                 with job.folder() as folder:
                     path = written.copied(source, folder)
-                    done = process.call("service", timeout=1800, path=str(path), name="cluster", options=options)
+                    done = process.call("service", timeout=3600, path=str(path), name="cluster", options=options)
                     if done["instant"] is None:
                         raise RuntimeError("there was nothing to cluster")
                     job.add(done["timings"])
