@@ -190,6 +190,8 @@ def test_rows_come_as_other_libraries_hold_them(trips: hudimeta.Table) -> None:
 
     with duckdb.connect() as connection:
         assert scan.to_duckdb(connection).aggregate("count(*)").fetchall() == [(2,)]
+    with pytest.raises(ConfigError, match=r"'connection' .* duckdb\.connect"):
+        scan.to_duckdb("trips.db")
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars", "duckdb"])

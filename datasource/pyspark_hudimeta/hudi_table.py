@@ -12,7 +12,7 @@ from hudimeta import Table
 from hudimeta.api.row_verbs import RowVerbs
 from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, checked
 from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
 from hudimeta.errors import ConfigError
 from hudimeta.types import Operation, QueryType
@@ -40,6 +40,7 @@ __all__ = ["HudiTable"]
 _RANGES = (QueryType.INCREMENTAL, QueryType.CDC)
 
 
+@checked
 class HudiTable(RowVerbs, ServiceVerbs):
     """A Hudi table in a Spark session.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hudimeta.config import checked
+
 if TYPE_CHECKING:
     from hudimeta.config import Options
     from hudimeta.engine import Engine
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Advising"]
 
 
+@checked
 class Advising:
     """Gives `TableServices` its verb `advise`."""
 

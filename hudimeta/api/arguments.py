@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -20,13 +20,11 @@ def names_of(argument: str, value: str | Sequence[str] | None) -> str:
     """Columns as an option's text: one name, or several with commas between; empty for None.
 
     Raises:
-        ConfigError: Something else than names.
+        ConfigError: Names without an order.
     """
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, Sequence) and all(isinstance(name, str) for name in value):
-        return ",".join(value)
-    raise ConfigError(argument, value, "a column's name, or a list of such names")
+    if isinstance(value, Set):
+        raise ConfigError(argument, value, "a name, or a list of names", "Give a list: a set has no order.")
+    return value if isinstance(value, str) else ",".join(value or ())
 
 
 def table_type_of(value: str | None) -> str | None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from hudimeta.config import checked_call
 from hudimeta.config.options import BOOTSTRAP_REGEX, BOOTSTRAP_REGEX_MODE, BOOTSTRAP_SELECTOR
 from hudimeta.errors import ConfigError
 from hudimeta.storage import absolute_location, open_storage
@@ -59,6 +60,7 @@ class Bootstrapped:
         return cls(absolute_location(path), named.get("options"))
 
 
+@checked_call
 def bootstrap(
     source: str | os.PathLike[str],
     path: str | os.PathLike[str],

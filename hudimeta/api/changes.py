@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hudimeta.api.grouped import GroupedVerbs
+from hudimeta.config import checked
 
 if TYPE_CHECKING:
     from hudimeta.commit.session import WriteSession
@@ -104,6 +105,7 @@ class TableRepairs(GroupedVerbs):
         return WriteSession(*self._changing(), engine=self._engine)
 
 
+@checked
 class Changing:
     """Gives `TableServices` what a person calls once."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hudimeta.config import checked
+
 if TYPE_CHECKING:
     from hudimeta.config import Options
     from hudimeta.engine import Engine
@@ -23,6 +25,9 @@ class GroupedVerbs:
 
     def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
         self._changing, self._engine = changing, engine
+
+    def __init_subclass__(cls) -> None:
+        checked(cls)
 
     def __repr__(self) -> str:
         own = [vars(kind) for kind in type(self).__mro__ if kind.__module__.startswith(__package__ or "")]

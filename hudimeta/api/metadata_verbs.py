@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from hudimeta.config import checked
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["MetadataVerbs"]
 
 
+@checked
 class MetadataVerbs:
     """See `TableMetadata`."""
 
     _snapshot: Snapshot
     _modes: MetadataModes
     _on_change: Callable[[], None]
+
+    def __init_subclass__(cls) -> None:
+        checked(cls)
 
     def _session(self, options: Mapping[str, str]) -> WriteSession:
         raise NotImplementedError

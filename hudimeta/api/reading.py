@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
 from hudimeta.config.options import COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
-from hudimeta.errors import ConfigError
 from hudimeta.read.incremental import Moment, range_of, refuse_range
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
@@ -58,8 +57,6 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
     kind = request.kind(options)
     refuse_range(kind, options, request.begin, request.end, request.as_of)
     given = request.columns
-    if given is not None and not isinstance(given, Iterable):
-        raise ConfigError(COLUMNS.key, given, "names of columns", "Leave it out for all columns.")
     columns = COLUMNS.parse(given) if isinstance(given, str) else given
     columns = columns if columns is not None else options.get(COLUMNS) or None
     where = _read(request.where if request.where is not None else options.get(FILTER))

@@ -13,7 +13,7 @@ from hudimeta.api.bootstrapping import Bootstrapped
 from hudimeta.api.row_verbs import RowVerbs
 from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import OPTIONS, Options, checked
 from hudimeta.config.options import AS_OF
 from hudimeta.observability import metered
 from hudimeta.redaction import hidden
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
+@checked
 class Table(RowVerbs, ServiceVerbs, Bootstrapped):
     """A Hudi table.
 
@@ -381,9 +382,9 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         return verbs.delete_where(*self._changing(), where)
 
     def _is_where(self, value: Any) -> bool:
-        from hudimeta.api import verbs
+        from hudimeta.api.verbs import is_predicate
 
-        return verbs.is_predicate(value)
+        return is_predicate(value)
 
     def _changing(self) -> tuple[CountingStorage, Options]:
         """What a verb works on; what opening saw is the past from here on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.api.arguments import names_of, table_type_of
@@ -219,9 +219,7 @@ def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str |
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
     """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
-    names = list(partitions) if isinstance(partitions, Iterable) and not isinstance(partitions, str) else [partitions]
-    if not all(isinstance(name, str) for name in names):
-        raise ConfigError("partitions", partitions, "paths of partitions", 'Give texts, such as "2024-01" or "month=2024-*".')
+    names = [partitions] if isinstance(partitions, str) else list(partitions)
     return run_write(WriteSession(storage, options), lambda session: delete_partitions(session, names))
 
 

@@ -1,5 +1,6 @@
 """Options: their names, types, defaults and meanings."""
 
+from hudimeta.config.arguments import checked, checked_call
 from hudimeta.config.near_misses import SQL_WORDS, right_name
 from hudimeta.config.of_reads import refuse_on_write
 from hudimeta.config.options import OPTIONS
@@ -13,6 +14,8 @@ __all__ = [
     "Option",
     "Options",
     "OptionRegistry",
+    "checked",
+    "checked_call",
     "options",  # the options themselves
     "refuse_on_write",
     "right_name",

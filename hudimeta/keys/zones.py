@@ -78,7 +78,7 @@ def _clock(zone: str) -> dt.tzinfo:
         return dt.timezone(dt.timedelta(minutes=-minutes if offset[1] == "-" else minutes))
     try:
         return zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise _unknown(zone) from error
 
 

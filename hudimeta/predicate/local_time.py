@@ -37,7 +37,7 @@ def check_zone(zone: str) -> str:
         return zone
     try:
         zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:  # of the system for a very long name
         raise ConfigError("timezone", zone, "an IANA zone such as Europe/Berlin, or an offset such as +02:00") from error
     return zone
 

@@ -90,12 +90,13 @@ class ProcedureCall:
 
     def first(self, rows: Iterable[T], name: str = "limit") -> list[T]:
         """As many rows as the call's limit lets through."""
+        import sys
         from itertools import islice
 
         limit = self[name]
         if limit is not None and limit < 0:
             raise ConfigError(name, limit, "a number of rows, 0 or more")
-        return list(islice(rows, limit))
+        return list(islice(rows, None if limit is None else min(limit, sys.maxsize)))
 
     def write_at(self, time: str | None, writes: Sequence[Instant] | None = None) -> Instant:
         """A completed write.

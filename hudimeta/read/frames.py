@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import MissingLibrary
+from hudimeta.errors import ConfigError, MissingLibrary
 
 __all__ = ["duckdb_relation", "pandas_frame", "polars_frame"]
 
@@ -36,6 +36,8 @@ def duckdb_relation(rows: Rows, connection: Any) -> Any:
         connection: Of DuckDB; its default one when None.
     """
     duckdb = _library("duckdb")
+    if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
+        raise ConfigError("connection", connection, "a connection of DuckDB", "Give duckdb.connect(…), or leave it out.")
     return (duckdb if connection is None else connection).from_arrow(rows())
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudimeta.config import checked
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.split import Split, pack_slices
 from hudimeta.reports import Report
@@ -17,6 +18,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, repr=False)
+@checked
 class ScanPlan(Report):
     """What a scan will read; prints as a list of files.
 

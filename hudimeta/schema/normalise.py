@@ -85,7 +85,7 @@ def _leaf(kind: pa.DataType) -> pa.DataType | None:
         return pa.binary()
     if types.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
-    if types.is_decimal(kind) and kind.precision <= MAX_PRECISION and kind.scale >= 0:
+    if types.is_decimal(kind) and kind.precision <= MAX_PRECISION and 0 <= kind.scale <= kind.precision:
         return pa.decimal128(kind.precision, kind.scale)
     return None
 

@@ -47,16 +47,29 @@ def alteration(
     move: Mapping[str, str | None] | None = None,
 ) -> Alteration:
     """The change that the arguments of `Table.alter` ask for. Raises ConfigError when it is none."""
-    odd = next((name for name in (add if isinstance(add, Mapping) else ()) if not is_text(name)), None)
-    if odd is not None:
-        raise ConfigError("alter", odd, "names without halves of surrogate pairs")
-    fields = [pa.field(name, kind) for name, kind in add.items()] if isinstance(add, Mapping) else list(add)
+    fields = _fields_of("add", add)
+    retyped = {field.name: field.type for field in _fields_of("retype", retype or {})}
     names, loosened = ((given,) if isinstance(given, str) else tuple(given) for given in (drop, nullable))
     moves = {name: after or "" for name, after in (move or {}).items()}
-    change = Alteration(names, dict(rename or {}), dict(retype or {}), loosened, tuple(fields), moves)
+    change = Alteration(names, dict(rename or {}), retyped, loosened, tuple(fields), moves)
     if change == Alteration():
         raise ConfigError("alter", "nothing", "columns to add, rename, drop, retype, allow nothing in, or move")
     return change
+
+
+def _fields_of(argument: str, given: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field] | None) -> list[pa.Field]:
+    try:
+        fields = [pa.field(name, kind) for name, kind in given.items()] if isinstance(given, Mapping) else list(given or ())
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise _no_types(argument, given) from error
+    if not all(isinstance(field, pa.Field) and is_text(field.name) for field in fields):
+        raise _no_types(argument, given)
+    return fields
+
+
+def _no_types(argument: str, given: object) -> ConfigError:
+    hint = 'Give {"note": pyarrow.string()}, or fields of an Arrow schema to add.'
+    return ConfigError(argument, given, "a dictionary of columns and Arrow types", hint)
 
 
 @until_no_conflict

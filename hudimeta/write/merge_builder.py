@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
+from hudimeta.config import checked
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_fields
 from hudimeta.predicate.tree import Column
@@ -40,6 +41,7 @@ __all__ = ["Merge", "MergeBuilder"]
 Run = Callable[[Callable[[WriteSession], CommitReport]], CommitReport]
 
 
+@checked
 @dataclass(frozen=True)
 class MergeBuilder:
     """A merge that is being described; nothing happens before `execute`. Every method returns a new builder.

@@ -73,7 +73,7 @@ def as_table(data: Any) -> pa.Table:
             # Of every row: PyArrow's own conversion takes the columns of the first row and drops what only others have.
             names = dict.fromkeys(name for row in data for name in row)
             return pa.table({name: _column(name, [row.get(name) for row in data]) for name in names})
-    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ArithmeticError, LookupError, ValueError) as error:
         raise SchemaMismatch(
             "*", f"not one column of one type and length ({error})", "columns that fit together", _ADVICE
         ) from error
@@ -99,7 +99,10 @@ def _refuse_objects(data: Any) -> None:
 
 
 def without_views(rows: pa.Table) -> pa.Table:
-    """Rows that Arrow can choose from: it takes nothing out of views, which all texts of Polars are, nor out of runs."""
+    """Rows that Arrow can choose from: it takes nothing out of views, which all texts of Polars are, nor out of runs.
+
+    Columns of an extension type are those that they are stored as.
+    """
     for at, field in enumerate(rows.schema):
         if _holds_views(field.type):
             plain = pa.field(field.name, normalise_type(field.type, field.name, allow_null_type=True))
@@ -108,7 +111,11 @@ def without_views(rows: pa.Table) -> pa.Table:
 
 
 def _holds_views(kind: pa.DataType) -> bool:
-    if kind in (pa.string_view(), pa.binary_view()) or pa.types.is_run_end_encoded(kind):
+    if (
+        isinstance(kind, pa.BaseExtensionType)
+        or pa.types.is_run_end_encoded(kind)
+        or kind in (pa.string_view(), pa.binary_view())
+    ):
         return True
     if pa.types.is_dictionary(kind):
         return _holds_views(kind.value_type)
@@ -184,5 +191,5 @@ def _column(name: str, values: Any) -> Any:
         return values
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ArithmeticError, LookupError, ValueError) as error:
         raise SchemaMismatch(name, f"of no one type ({error})", "values of one type", _ADVICE) from error

@@ -60,7 +60,7 @@ def _constant(value: Any, field: pa.Field) -> pa.Array:
             return pa.array([plain], field.type)
         # In its own type first: arrays of a given type cut 1.5 off to 1.
         return _stored(pa.array([plain]), field)
-    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ArithmeticError, LookupError, ValueError) as error:
         raise SchemaMismatch(field.name, repr(value), field.type, f"The value does not fit: {error}.") from error
 
 
