@@ -85,7 +85,10 @@ def _text(name: str, value: Any) -> str:
 def _moment(name: str, value: Any) -> str:
     if value is None or isinstance(value, (str, bytes, bool)):
         return _text(name, value)
-    return str(value)
+    try:
+        return str(value)
+    except (OverflowError, ValueError) as error:  # a moment of Arrow that Python does not have, and cannot show
+        raise ConfigError(name, type(value).__name__, "a moment of the years 1 to 9999") from error
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -194,6 +194,14 @@ def test_moments_of_python(tmp_path: Path, moment: Any) -> None:
     assert table.scan(as_of=moment).count() == 2
 
 
+@pytest.mark.parametrize("moment", [pa.scalar(10_000_000, pa.date32()), pa.scalar(-400_000_000_000, pa.timestamp("s"))])
+def test_moments_that_python_does_not_have(tmp_path: Path, moment: Any) -> None:
+    table = made(tmp_path)
+    for verb in (lambda: table.scan(as_of=moment), lambda: table.savepoint(moment), lambda: table.restore(moment)):
+        with pytest.raises(ConfigError, match="a moment of the years 1 to 9999"):
+            verb()
+
+
 @pytest.mark.parametrize("numpys", [{"limit": np.int64(1)}, {"limit": np.uint8(1)}])
 def test_numbers_of_numpy(tmp_path: Path, numpys: dict[str, Any]) -> None:
     table = made(tmp_path)

@@ -99,6 +99,13 @@ def test_constants_of_every_type(tmp_path: Path) -> None:
     row["price"] = str(row["price"])
     expected = {"day": moment.date(), "at": moment, "price": "12.50", "many": [1, 2], "deep": {"a": 4}, "small": 7}
     assert row == {"id": "a", **expected}
+    far = {"day": pa.scalar(10_000_000, pa.date32()), "at": pa.scalar(400_000_000_000, pa.timestamp("s", "UTC"))}
+    table.update(far)
+    found = table.scan(columns=list(far)).to_table()
+    assert [found[name].cast(pa.int64() if name == "at" else pa.int32())[0].as_py() for name in far] == [
+        10_000_000,
+        400_000_000_000_000_000,
+    ], "days and moments that Python does not have"
 
 
 @BOTH

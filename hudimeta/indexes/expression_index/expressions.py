@@ -54,8 +54,10 @@ def assigned_column(value: Assigned, field: pa.Field, rows: pa.Table) -> pa.Chun
 
 
 def _constant(value: Any, field: pa.Field) -> pa.Array:
-    plain = value.as_py() if isinstance(value, pa.Scalar) else value
     try:
+        if isinstance(value, pa.Scalar) and pa.types.is_temporal(value.type):
+            return _stored(pa.repeat(value, 1), field)  # Python has no days and moments outside of the years 1 to 9999
+        plain = value.as_py() if isinstance(value, pa.Scalar) else value
         if pa.types.is_nested(field.type):
             return pa.array([plain], field.type)
         # In its own type first: arrays of a given type cut 1.5 off to 1.
