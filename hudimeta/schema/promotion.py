@@ -11,7 +11,7 @@ import enum
 
 import pyarrow as pa
 
-__all__ = ["Fit", "fit", "is_list_like", "is_text"]
+__all__ = ["Fit", "fit", "is_bytes", "is_list_like", "is_number", "is_text"]
 
 _RANKS: dict[pa.DataType, int] = {pa.int32(): 0, pa.int64(): 1, pa.float32(): 2, pa.float64(): 3}
 
@@ -37,6 +37,11 @@ def is_bytes(kind: pa.DataType) -> bool:
     types = pa.types
     variable = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
     return bool(variable or types.is_fixed_size_binary(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Integers, floating numbers and decimals."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_list_like(kind: pa.DataType) -> bool:

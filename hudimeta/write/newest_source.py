@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudimeta.predicate import parse_sql
 from hudimeta.predicate.tree import Column
+from hudimeta.schema.promotion import is_number
 from hudimeta.slices.ordering import order_codes
 from hudimeta.write.merge_clauses import Clause, ClauseKind, MergeCondition, Sides
 from hudimeta.write.merge_keys import KeyPair, key_pairs
@@ -88,7 +89,7 @@ def _ordering_column(name: str, target: pa.Schema, source: pa.Schema, clauses: S
     if ours is None or theirs is None:
         return None
     kinds = target.field(ours).type, source.field(theirs).type
-    return theirs if kinds[0] == kinds[1] or all(map(_is_number, kinds)) else None
+    return theirs if kinds[0] == kinds[1] or all(map(is_number, kinds)) else None
 
 
 def _assigned_from(name: str, target: pa.Schema, source: pa.Schema, clauses: Sequence[Clause], sides: Sides) -> str | None:
@@ -100,10 +101,6 @@ def _assigned_from(name: str, target: pa.Schema, source: pa.Schema, clauses: Seq
         if isinstance(column, Column) and column.path[0] == sides.source and len(column.path) == 2:
             return _same_named(source, column.path[1])
     return None
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _newest(

@@ -70,6 +70,9 @@ def test_updates_that_do_not_fit_change_nothing(tmp_path: Path) -> None:
         ({"ts": 1.5}, SchemaMismatch),
         ({"ts": "fare + 0.5"}, SchemaMismatch),
         ({"ts": "null"}, SchemaMismatch),
+        ({"ts": True}, SchemaMismatch),
+        ({"ts": dt.datetime(2024, 1, 2)}, SchemaMismatch),
+        ({"ts": "fare > 1"}, SchemaMismatch),
     ):
         with pytest.raises(error):
             table.update(assignments, where="fare > 1")
@@ -99,6 +102,12 @@ def test_constants_of_every_type(tmp_path: Path) -> None:
     row["price"] = str(row["price"])
     expected = {"day": moment.date(), "at": moment, "price": "12.50", "many": [1, 2], "deep": {"a": 4}, "small": 7}
     assert row == {"id": "a", **expected}
+    table.update({"price": 7, "small": pa.scalar(None)})
+    found = table.scan(columns=["price", "small"]).to_table().to_pylist()
+    assert [(str(row["price"]), row["small"]) for row in found] == [("7.00", None)]
+    for assignment in ({"day": 5}, {"at": 5}, {"price": 10**8}, {"price": moment}):
+        with pytest.raises(SchemaMismatch):
+            table.update(assignment)
     far = {"day": pa.scalar(10_000_000, pa.date32()), "at": pa.scalar(400_000_000_000, pa.timestamp("s", "UTC"))}
     table.update(far)
     found = table.scan(columns=list(far)).to_table()

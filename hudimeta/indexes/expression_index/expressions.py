@@ -11,8 +11,11 @@ from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.predicate import Expr, bind_value, evaluate_strictly, parse_sql
 from hudimeta.predicate.tree import Literal
 from hudimeta.schema import conform_array
+from hudimeta.schema.promotion import is_bytes, is_number, is_text
 
 __all__ = ["Assigned", "assigned_column", "assigned_fields", "value_expression"]
+
+_DIGITS_OF_64_BITS = 19
 
 Assigned = Any
 """A new value: text is SQL in Spark's dialect (`"fare * 2"`, `"'text'"`); anything else is itself."""
@@ -67,15 +70,33 @@ def _constant(value: Any, field: pa.Field) -> pa.Array:
 
 
 def _stored(values: pa.Array, field: pa.Field) -> pa.Array:
-    """As SQL assigns: wider types by themselves, narrower ones where every value fits."""
+    """As SQL assigns: wider types by themselves, narrower ones where every value fits; a number is no moment, nor a truth."""
     try:
         return conform_array(values, field, field.name)
     except SchemaMismatch:
+        if not _may_become(values.type, field.type):
+            hint = "Cast the expression where that is meant."
+            raise SchemaMismatch(field.name, values.type, field.type, hint) from None
         try:
-            return conform_array(values.cast(field.type), field, field.name)
+            return conform_array(_cast(values, field.type), field, field.name)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             hint = f"Cast the expression, or choose values that fit: {str(error).splitlines()[0]}."
             raise SchemaMismatch(field.name, values.type, field.type, hint) from error
+
+
+def _may_become(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Whether Spark would assign values of a type, or they are texts, which may be read as anything."""
+    kinds = (is_number, pa.types.is_boolean, pa.types.is_temporal)
+    return not any(holds(kind) != holds(other) for holds in kinds) or any(
+        is_text(one) or is_bytes(one) for one in (kind, other)
+    )
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(values.type) and pa.types.is_decimal(kind):
+        # Arrow wants room for all integers of the type.
+        values = values.cast(pa.decimal256(_DIGITS_OF_64_BITS + kind.scale, kind.scale))
+    return values.cast(kind)
 
 
 def assigned_fields(
