@@ -377,9 +377,9 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         return verbs.write(*self._changing(), operation, rows)
 
     def _delete_where(self, where: Where) -> CommitReport:
-        from hudimeta.api import verbs
+        from hudimeta.api.verbs import delete_where
 
-        return verbs.delete_where(*self._changing(), where)
+        return delete_where(*self._changing(), where)
 
     def _is_where(self, value: Any) -> bool:
         from hudimeta.api.verbs import is_predicate

@@ -20,7 +20,7 @@ from hudimeta.table.positions import rows_at
 from hudimeta.types import Operation
 from hudimeta.write.carried_keys import CARRYING_COLUMNS, carried_keys, carries_keys, check_stay
 
-__all__ = ["KeyedBatch", "concatenated", "keyed_batch", "keys_only_batch", "with_unstored"]
+__all__ = ["KeyedBatch", "check_sound", "concatenated", "keyed_batch", "keys_only_batch", "with_unstored"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ def keyed_batch(
             partition; a row with a generated key that its columns place elsewhere.
     """
     _check_present(rows, generator, rules)
+    if not carried:
+        check_sound(rows)
     fitted = conform(rows, schema)
     named = with_unstored(fitted, rows, generator)
     paths = single_array(generator.partition_paths(named))
@@ -129,6 +131,20 @@ def keyed_batch(
                 "Fill the nulls, or create the table without ordering columns.",
             )
     return KeyedBatch(fitted, keys, paths, deleted_rows(fitted, rules))
+
+
+def check_sound(rows: pa.Table) -> None:
+    """Arrow takes bytes of others as they come, so that a text can be no UTF-8, and offsets or codes can lead nowhere.
+
+    Raises:
+        SchemaMismatch: A column that nobody could read.
+    """
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            hint = "Texts are UTF-8: decode such bytes by their own encoding, or give them as binary. Dates are whole days."
+            raise SchemaMismatch(name, f"no sound {column.type} ({error})", "values that can be read", hint) from error
 
 
 def with_unstored(fitted: pa.Table, rows: pa.Table, generator: KeyGenerator) -> pa.Table:
@@ -190,6 +206,7 @@ def keys_only_batch(
     names = (*generator.record_fields, *(field.name for field in generator.partitions), *rules.ordering_fields)
     tops = {name.partition(".")[0] for name in names} & set(rows.column_names)
     places = [place for place, name in enumerate(rows.column_names) if name in tops]
+    check_sound(rows.select(places))
     fitted = conform(rows.select(places), pa.schema([f for f in schema if f.name in tops]))
     named = with_unstored(fitted, rows, generator)
     if carried:

@@ -15,7 +15,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_fields
 from hudimeta.predicate.tree import Column
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.batch import KeyedBatch, concatenated, keyed_batch
+from hudimeta.write.batch import KeyedBatch, check_sound, concatenated, keyed_batch
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.merge_clauses import (
     Clause,
@@ -118,6 +118,7 @@ class MergeBuilder:
     def _rows(self, session: WriteSession, table: TableFiles) -> Prepared:
         sides = Sides(self.target_alias, self.source_alias)
         condition = merge_condition(self.on, sides)
+        check_sound(self.source)
         source = self.source.drop_columns([c for c in META_COLUMNS if c in self.source.column_names])
         everything = bool(self._of(ClauseKind.NOT_MATCHED_BY_SOURCE))
         where = None

@@ -11,7 +11,7 @@ from hudimeta.errors import SchemaMismatch
 from hudimeta.schema import conform_column, normalise_type
 from hudimeta.schema.promotion import is_list_like
 
-__all__ = ["as_stream", "as_table", "columns_of_python", "fitted", "joined_batches", "without_views"]
+__all__ = ["as_stream", "as_table", "batches_of", "columns_of_python", "fitted", "joined_batches", "without_views"]
 
 
 _ADVICE = (
@@ -38,9 +38,34 @@ def as_stream(data: Any) -> pa.RecordBatchReader | None:
     _refuse_objects(data)
     try:
         return pa.RecordBatchReader.from_stream(data)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         what = f"{type(data).__name__} that is no table of Arrow's types ({error})"
         raise SchemaMismatch("*", what, "rows with columns", "Cast such columns, or give a table of rows.") from error
+
+
+def batches_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a stream, each with the columns that it states. What the source of a stream raises comes through.
+
+    Raises:
+        SchemaMismatch: A stream that breaks off, or of which a batch has other columns.
+    """
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the source itself: what PyArrow says by itself has no number
+            raise _broken(f"a stream that breaks off ({error})") from error
+        if not batch.schema.equals(reader.schema):
+            raise _broken(f"a stream with a batch of other columns ({', '.join(map(str, batch.schema))})")
+        yield batch
+
+
+def _broken(what: str) -> SchemaMismatch:
+    hint = "Nothing was written: mend what makes the batches, and hand all of them over anew."
+    return SchemaMismatch("*", what, "batches of one schema to the end", hint)
 
 
 def as_table(data: Any) -> pa.Table:
@@ -59,7 +84,7 @@ def as_table(data: Any) -> pa.Table:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if isinstance(data, pa.RecordBatchReader):
-        return data.read_all()
+        return pa.Table.from_batches(batches_of(data), data.schema)
     is_pandas = _is_of("pandas", data)
     _refuse_objects(data)
     try:

@@ -43,7 +43,7 @@ from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
-from hudimeta.write.rows_in import joined_batches
+from hudimeta.write.rows_in import batches_of, joined_batches
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     check_ages,
@@ -78,7 +78,7 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
         CommitConflict: Other writers were first. A stream of more than one portion cannot be read again, so it is not retried.
         HudiError: See `write_rows`; the write was rolled back.
     """
-    portions = joined_batches(reader, session.options.get(keys.PORTION_BYTES))
+    portions = joined_batches(batches_of(reader), session.options.get(keys.PORTION_BYTES))
     first = next(portions, pa.Table.from_batches([], reader.schema))
     second = next(portions, None)
     if second is None:

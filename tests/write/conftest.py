@@ -51,6 +51,7 @@ ENGINE_ONLY = {
     "test_filters_leave_files_out": "counts the files of bulk inserts, of which every task begins its own",
     "test_generated_keys_count_the_rows_as_they_came": "every task counts its own rows",
     "test_a_stream_that_breaks_off_leaves_nothing": "its source fails in this process",
+    "test_streams_that_do_not_keep_what_they_state": "its source fails in this process",
     "test_frames_and_scans_are_rows_too": "Spark has its own DataFrames",
     "test_memory_does_not_grow_with_the_stream": "runs in a process of its own; tests/spark/routed_large.py measures Spark's",
     "test_a_thousand_histories": "runs in processes of its own",

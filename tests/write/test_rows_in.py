@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,43 @@ def test_numbers_that_a_column_does_not_hold_make_it_wider(tmp_path: Path) -> No
     table.insert({"id": [1], "n": [2**40], "ratio": [1e300], "typed": pa.array([1], pa.int64())})
     assert table.schema.types[5:] == [pa.int64(), pa.int64(), pa.float64(), pa.int64()]
     assert table.scan(columns=list(given)).to_table().to_pylist() == [{"id": 1, "n": 2**40, "ratio": 1e300, "typed": 1}]
+
+
+LATIN = pa.array([b"M\xfcller", b"Meier", None]).view(pa.string())
+"""Bytes of another encoding, as Parquet files of others have them: Arrow does not look at them."""
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        LATIN,
+        pa.DictionaryArray.from_arrays([0, 1, 2], LATIN),
+        pa.ListArray.from_arrays([0, 1, 2, 3], LATIN),
+        pa.StructArray.from_arrays([LATIN], ["a"]),
+        pa.DictionaryArray.from_arrays([0, 7, 1], ["a", "b"], safe=False),
+    ],
+    ids=["text", "coded", "list", "struct", "codes of nothing"],
+)
+def test_texts_of_another_encoding_are_refused(tmp_path: Path, odd: pa.Array) -> None:
+    """They were stored where no bound met them, and nobody could read them; else the write ended in Arrow's own error."""
+    rows = pa.table({"id": ["a", "b", "c"], "odd": odd})
+    table = Table.create(tmp_path / "t", rows.schema, key="id")
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: table.upsert(rows),
+        lambda: table.bulk_insert(rows.to_reader()),
+        lambda: table.merge(rows, "id").when_not_matched_insert().execute(),
+    )
+    for act in acts:
+        with pytest.raises(SchemaMismatch, match=r"column 'odd' is no sound .* Texts are UTF-8"):
+            act()
+    assert not table.history().num_rows
+
+
+@pytest.mark.parametrize("shape", [{"key": "odd"}, {"key": "id", "partition_by": "odd"}])
+def test_keys_of_another_encoding_are_refused(tmp_path: Path, shape: dict[str, str]) -> None:
+    rows = pa.table({"id": ["a", "b", "c"], "odd": LATIN}).slice(0, 2)
+    table = Table.create(tmp_path / "t", rows.schema, **shape)
+    for verb in (table.upsert, table.delete):
+        with pytest.raises(SchemaMismatch, match="column 'odd' is no sound string"):
+            verb(rows)
+    assert not table.history().num_rows

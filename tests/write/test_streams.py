@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -114,6 +115,62 @@ def test_a_stream_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         write_stream(table.session(options=OPTIONS.read({**table.options.given, **SMALL})), Operation.UPSERT, stream_of(bad))
     table.check()
     check_all(table.storage)
+
+
+def _odd_streams() -> dict[str, Callable[[], Any]]:
+    """Streams that do not hold what they state, or that end before they do."""
+    good = simple_rows(range(9), 2)
+    first, cut = good.to_batches()[0], pa.BufferOutputStream()
+    with pa.ipc.new_stream(cut, good.schema) as writer:
+        writer.write_batch(first)
+    sent = cut.getvalue()
+
+    class NoStream:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> int:
+            return 5
+
+    class Failing:
+        """The source's own error, which crosses to Arrow's C interface and back as a text."""
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            def rows() -> Iterator[pa.RecordBatch]:
+                yield first
+                raise RuntimeError("the source is gone")
+
+            return pa.RecordBatchReader.from_batches(good.schema, rows()).__arrow_c_stream__()
+
+    odd = {
+        "other types": [first, good.set_column(2, "ts", good["ts"].cast(pa.string())).to_batches()[0]],
+        "fewer columns": [first, good.select(["id"]).to_batches()[0]],
+        "no batch": [first, None],
+        "a table": [first, good],
+    }
+    readers = {
+        name: (lambda given=given: pa.RecordBatchReader.from_batches(good.schema, iter(given))) for name, given in odd.items()
+    }
+    return {
+        **readers,
+        "cut short": lambda: pa.ipc.open_stream(sent[: sent.size // 2]),
+        "no stream": NoStream,
+        "a failing source": Failing,
+    }
+
+
+@pytest.mark.parametrize("kind", _odd_streams())
+def test_streams_that_do_not_keep_what_they_state(tmp_path: Path, kind: str) -> None:
+    make = _odd_streams()[kind]
+    rows = simple_rows(range(5), 1)
+    table = Table.create(tmp_path / "t", rows.schema, key="id", options={"hudimeta.write.portion.bytes": "1"})
+    table.insert(rows)
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: table.upsert(make()),
+        lambda: table.insert_overwrite_table(make()),
+        lambda: table.merge(make(), "id").when_matched_update().execute(),
+    )
+    for act in acts:
+        with pytest.raises(SchemaMismatch, match=r"column '\*'"):
+            act()
+    assert table.scan().count() == 5
 
 
 def test_frames_and_scans_are_rows_too(tmp_path: Path) -> None:
