@@ -2,8 +2,8 @@
 
 A base file without log files has as many rows as the commit says that wrote it, if it is one of ours that was read anyway, or
 as its column statistics count values of `_hoodie_commit_time`, which every row has; where neither knows, its footer tells.
-That holds for a predicate too if partition paths decide it: each row of the partitions that are left matches then. Slices with
-log files are merged.
+That holds for a predicate too if partition paths decide it: each row of a partition matches then, or none. Slices with log
+files are merged.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.engine.machine import pool
 from hudimeta.errors import IndexNotReady
 from hudimeta.formats.base_file import open_base_file
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.table.remembered import REMEMBERED_KEY
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.snapshot.file_slice import FileSlice
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["count_rows", "decided_by_paths"]
+__all__ = ["count_rows", "matching_by_paths"]
 
 _COUNTED = "_hoodie_commit_time"
 _STATISTICS_FROM = 4
@@ -34,20 +36,34 @@ _STATISTICS_FROM = 4
 _PARALLEL = 8
 
 
-def decided_by_paths(snapshot: Snapshot, bound: Bound) -> bool:
-    """True when partition paths alone decide a predicate, so that pruning has left only partitions whose rows all match.
+def matching_by_paths(snapshot: Snapshot, bound: Bound, slices: pa.Table) -> pa.Table | None:
+    """Of some slices those whose rows all match a predicate, the others having no row that does; None where paths do not tell.
 
-    One path that does not state a column is enough for pruning to leave that column alone.
+    Planning may have kept more: it does not look at what has no column, and keeps what another mode of SQL would compute.
+
+    Args:
+        snapshot: The table.
+        bound: The predicate.
+        slices: Columns of `table.slices.slices_schema()`.
     """
     from hudimeta.keys import PartitionLayout
+    from hudimeta.predicate import evaluate
     from hudimeta.snapshot.partition_columns import path_values
 
     layout = PartitionLayout.from_properties(snapshot.properties)
     names = {column.path[0] for column in bound.columns}
     if not names or not names <= set(layout.fields):
-        return False
-    paths = snapshot.listing.partitions()
-    return names <= set(path_values(paths, layout, snapshot.schema.arrow, snapshot.properties).column_names)
+        return None
+
+    def stated(paths: pa.Array) -> pa.Table:
+        return path_values(paths, layout, snapshot.schema.arrow, snapshot.properties)
+
+    # One path of the table that does not state a column is enough for readers to leave all paths alone.
+    if not names <= set(stated(snapshot.listing.partitions()).column_names):
+        return None
+    paths = slices["partition_path"].unique()
+    matching = paths.filter(single_array(evaluate(bound, stated(paths)).fill_null(False)))
+    return slices.filter(pc.is_in(slices["partition_path"], value_set=matching))
 
 
 def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice], int]) -> int:

@@ -262,23 +262,28 @@ class Scan:
         limit = self._request.limit
         columns, full = self._bound.columns if self._bound is not None else (), self._snapshot.schema.arrow
         task = replace(self.task, columns=(columns[0].name if columns else cheapest_column(full),))
-        if not task.skip_damage and task.beside is None and (self._bound is None or self._is_decided_by_paths()):
+        slices = None if task.skip_damage or task.beside is not None else self._slices_to_count()
+        if slices is not None:
             from hudimeta.read.counting import count_rows
             from hudimeta.slices.reader import SliceReader
 
-            planned, reader = self._planned, SliceReader(task, self._snapshot.storage)
+            reader = SliceReader(task, self._snapshot.storage)
             with task.telling_removals():
                 found = count_rows(
-                    planned.snapshot, planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
+                    self._planned.snapshot, slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
                 )
             return found if limit is None else min(found, limit)
         batches = read_split(task, self._whole(), self._snapshot.storage, self._counts)
         return sum(batch.num_rows for batch in first_rows(limit, batches))
 
-    def _is_decided_by_paths(self) -> bool:
-        from hudimeta.read.counting import decided_by_paths
+    def _slices_to_count(self) -> pa.Table | None:
+        """The slices that have nothing but rows that are asked for; None where only their rows tell."""
+        from hudimeta.read.counting import matching_by_paths
 
-        return self._bound is not None and self._opened.changes is None and decided_by_paths(self._snapshot, self._bound)
+        slices = self._planned.slices
+        if self._bound is None:
+            return slices
+        return None if self._opened.changes is not None else matching_by_paths(self._snapshot, self._bound, slices)
 
     # Report
 

@@ -50,6 +50,24 @@ def test_partition_paths_decide_a_filter_without_opening_a_file(tmp_path: Path) 
     assert requests_for_data(scan) == 0
 
 
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ("TRY_CAST(part AS BIGINT) >= 1", 0),
+        ("NOT (TRY_CAST(substring(part, 2, 1) AS INT) + 1 > 3)", 300),
+        ("NOT (TRY_CAST(part AS BIGINT) > 5 AND part = 'p1')", 500),
+        ("NOT (part = 'p1' OR NULL)", 0),
+        ("part = 'p1' AND NOT NULL", 0),
+        ("part = 'p1' OR TRY_CAST(part AS INT) IS NULL", 600),
+    ],
+)
+def test_null_is_not_true_of_a_partition_either(tmp_path: Path, where: str, count: int) -> None:
+    """Planning keeps partitions of which a predicate is null where other modes of SQL would compute something."""
+    scan = orders(tmp_path).scan(where=where)
+    assert (scan.count(), requests_for_data(scan)) == (count, 0)
+    assert scan.to_table().num_rows == count
+
+
 def test_a_path_that_states_no_values_leaves_counting_to_the_files(tmp_path: Path) -> None:
     """A slash in a value makes a folder more than there are columns, so that no partition is left out by its path."""
     schema = pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.string())])
