@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hudimeta.commit import rollback
+from hudimeta.commit.built_upon import refuse_built_upon
 from hudimeta.commit.leftovers import (
     remove_late_metadata,
     remove_temporary_files,
@@ -69,6 +70,7 @@ class Recovery:
             undone += discard_dead(self._storage, timeline)
             timeline = self._load() if undone else timeline
             while dead := self._dead(timeline):
+                refuse_built_upon(timeline, dead[0])
                 undone.append(self.undo(timeline, dead[0], None))
                 if undone.count(undone[-1]) > _MOST_ROLLBACKS:
                     raise CommitError(f"instant {undone[-1]} is pending again after every rollback", "Stop the other writer.")

@@ -76,3 +76,34 @@ def test_reading_says_so_where_others_know_what_the_write_did(tmp_path: Path) ->
         scan = Table(table.path).scan()
     assert sorted(scan.to_table()["ts"].to_pylist()) == [1, 2, 2, 2, 2, 5]
     assert any(completed.name in note for note in scan.report.notes)
+
+
+@pytest.mark.parametrize("verb", ["upsert", "recover"])
+def test_a_write_on_which_another_builds_is_not_taken_back(verb: str, tmp_path: Path) -> None:
+    """It was completed: its completed file is lost, and what only its own files hold would go."""
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.parquet.small.file.limit": "0"})
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    first = table.write(Operation.UPSERT, simple_rows(range(4), 2)).instant
+    table.write(Operation.UPSERT, simple_rows([0], 3))
+    (completed,) = (tmp_path / "t/.hoodie/timeline").glob(f"{first}_*")
+    content = completed.read_bytes()
+    completed.unlink()
+    before = state(tmp_path / "t")
+    with pytest.raises(CorruptFileError, match=r"builds on its files\. Restore the completed file of that instant from a copy"):
+        Table(table.path).recover() if verb == "recover" else Table(table.path).upsert(simple_rows([5], 4))
+    assert state(tmp_path / "t") == before
+    completed.write_bytes(content)
+    table.write(Operation.UPSERT, simple_rows([5], 4))
+    table.check()
+
+
+def test_without_a_copy_the_write_is_left_out(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    first = table.write(Operation.INSERT, simple_rows(range(8, 12), 2)).instant
+    table.write(Operation.UPSERT, simple_rows([8, 9], 3))
+    for file in (tmp_path / "t/.hoodie/timeline").glob(f"{first}*"):
+        file.unlink()
+    Table(table.path).upsert(simple_rows([20], 4))
+    assert Table(table.path).scan().count() == 13, "the last but one took over what was there"
+    assert Table(table.path).metadata.validate().holds
