@@ -39,7 +39,10 @@ def refuse_lost_definitions(table: MetadataTable) -> None:
 
     Raises:
         CorruptFileError: One is missing.
+        MetadataOutOfSync: Its index was dropped since the table was opened.
     """
     lost = lost_definitions(table)
+    for name in lost:
+        table.check_named(name, "its definition")
     if lost:
         raise CorruptFileError(DEFAULT_PATH, 0, f"the definition of {', '.join(lost)}", "none", _HINT)

@@ -331,13 +331,21 @@ class MetadataTable:
         Raises:
             MetadataOutOfSync: The table's properties do not name the index any more; a drop takes it out of them first.
         """
-        from hudimeta.table.properties import load
-
         if partition in self._checked or not self._finder.is_listed(partition):
             return
-        if partition not in load(self._table_storage).metadata_partitions:
-            raise MetadataOutOfSync(partition, "its files: it was dropped")
+        self.check_named(partition, "its files")
         self._checked.add(partition)
+
+    def check_named(self, partition: str, missing: str) -> None:
+        """Make sure that what an index lacks is not what a drop took away since the properties were read: one request.
+
+        Raises:
+            MetadataOutOfSync: The table's properties do not name the index any more.
+        """
+        from hudimeta.table.properties import load
+
+        if partition not in load(self._table_storage).metadata_partitions:
+            raise MetadataOutOfSync(partition, f"{missing}: it was dropped")
 
     def require(self, partition: str) -> None:
         """Refuse a partition that is not complete. Raises IndexNotReady."""

@@ -19,6 +19,7 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Operation, State
 from hudimeta.write.table_files import TableFiles
+from hudimeta.write.table_writer import write_rows
 
 MOR = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -354,4 +355,25 @@ def test_no_action_of_indexes_is_the_newest_instant(tmp_path: Path) -> None:
     actions = [instant for instant in timeline.completed if instant.action is Action.INDEXING]
     assert len({instant.time for instant in actions}) >= 5
     assert max(instant.time for instant in timeline.completed) == newest > max(instant.time for instant in actions)
+    check_all(hudimeta.storage.open_storage(table.path))
+
+
+@pytest.mark.parametrize("dropped", ["expr_index_low", "secondary_index_by_part", "column_stats"])
+def test_an_index_is_dropped_while_a_write_begins(tmp_path: Path, dropped: str) -> None:
+    """It read the properties before the drop, and the definitions after it: nothing is damaged, and it is tried again."""
+    modelled = _table(tmp_path)
+    table = hudimeta.Table(modelled.path)
+    kinds = {**KINDS, "secondary_index_by_part": {"name": "by_part", "type": "secondary_index", "columns": "part"}}
+    if dropped.startswith("secondary"):
+        table.metadata.create_index(type="record_index")
+    if dropped != "column_stats":
+        table.metadata.create_index(**kinds[dropped])
+    session = modelled.session()
+    assert dropped in session.properties.metadata_partitions
+    for index in ("partition_stats", dropped) if dropped == "column_stats" else (dropped,):
+        hudimeta.Table(table.path).metadata.drop_index(index)
+    report = write_rows(session, Operation.UPSERT, simple_rows([1, 2], 9))
+    assert (report.attempts, report.completion is not None) == (2, True)
+    assert dropped not in hudimeta.Table(table.path).metadata.ready
+    hudimeta.Table(table.path).metadata.validate().raise_if_differs()
     check_all(hudimeta.storage.open_storage(table.path))
