@@ -44,8 +44,7 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
 
     Args:
         path: Its folder: a local path, or a URI of an object store.
-        options: Options by their names, such as `{"as.of.instant": "2026-01-02 03:04:05"}`; those of a read are the defaults
-            of `scan`, whose arguments go before them.
+        options: Options by their names, such as `{"as.of.instant": "2026-01-02"}`; `scan` has those of a read as defaults.
         engine: Where services (compaction, cleaning, building and validating indexes) run their tasks; threads of this
             process when None. `pyspark_hudimeta.SparkEngine(spark)` is Spark's executors.
 
