@@ -24,12 +24,13 @@ def refuse_built_upon(timeline: Timeline, instant: Instant) -> None:
 
     Args:
         timeline: As listed under the lock.
-        instant: Pending; rollbacks are finished whatever was built, since they have begun to delete.
+        instant: Pending; rollbacks are finished whatever was built, since they have begun to delete. What is completed at the
+            same instant has the files that bear it: two writers chose one, and this one lost.
 
     Raises:
         CorruptFileError: A later write builds on it.
     """
-    if instant.action is Action.ROLLBACK:
+    if instant.action is Action.ROLLBACK or any(write.time == instant.time for write in timeline.writes):
         return
     later = [write for write in timeline.writes if write.completed_at > instant.time]
     timeline.prefetch(later)

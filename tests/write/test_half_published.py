@@ -11,7 +11,8 @@ from hudimeta.config.registry import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.types import Operation
+from hudimeta.timeline import TimelineWriter
+from hudimeta.types import Action, Operation
 
 
 def table_with_an_empty_commit(path: Path, **options: str) -> tuple[ModelledTable, Path]:
@@ -95,6 +96,18 @@ def test_a_write_on_which_another_builds_is_not_taken_back(verb: str, tmp_path: 
     completed.write_bytes(content)
     table.write(Operation.UPSERT, simple_rows([5], 4))
     table.check()
+
+
+def test_who_lost_an_instant_to_another_is_taken_back_whatever_was_built(tmp_path: Path) -> None:
+    """Two writers chose one instant: files that bear it are those of the one that was completed."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    shared = table.write(Operation.INSERT_OVERWRITE, simple_rows(range(8), 2)).instant
+    table.write(Operation.UPSERT, simple_rows([0], 3))
+    TimelineWriter(table.storage).create_requested(shared, Action.COMMIT)
+    table.write(Operation.UPSERT, simple_rows([5], 4))
+    table.check()
+    check_all(table.storage)
 
 
 def test_without_a_copy_the_write_is_left_out(tmp_path: Path) -> None:
