@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import files_of_write, refuse_files_of_others, remove_markers
+from hudimeta.commit.service_runs import ACTIONS
 from hudimeta.commit.strays import delete_late_files, delete_marked_metadata
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
@@ -167,6 +168,8 @@ def execute(
     _withdraw_late(storage, timeline.folder, the_plan)
     # Last: while it is there nobody else takes the instant, whose heartbeat and markers would have been removed here.
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
+    if the_plan.action in ACTIONS:  # whoever was to run it may have begun meanwhile, see `TimelineWriter.begin_planned`
+        writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     completion = times.next(time, timeline.last_time)
     outcome = encode_rollback_metadata(without_user(storage.root), time, the_plan.instant, the_plan.action, deleted)
     writer.complete(time, Action.ROLLBACK, completion, outcome)

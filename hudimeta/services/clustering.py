@@ -233,7 +233,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
         give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
-        TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.CLUSTERING)
+        TimelineWriter(session.storage, timeline.folder).begin_planned(instant, Action.CLUSTERING)
     schema, history = columns_at(session, snapshot, instant)
     rings = _new_rings(session, snapshot, planned, instant)
     works = _works(snapshot, planned, rings)

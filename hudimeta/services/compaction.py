@@ -151,7 +151,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         give_way_to_writers(session.storage, timeline, Operation.COMPACT.value, groups, alone=False)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
-        TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
+        TimelineWriter(session.storage, timeline.folder).begin_planned(instant, Action.COMPACTION)
     planned = CompactionPlan.of(timeline.plan(found))
     slices = planned.slices
     schema, history = columns_at(session, snapshot, instant)

@@ -198,7 +198,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     snapshot = session.snapshot_at(timeline)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
-        TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.LOG_COMPACTION)
+        TimelineWriter(session.storage, timeline.folder).begin_planned(instant, Action.LOG_COMPACTION)
     planned = decode_compaction_plan(timeline.plan(found))
     works = _works(snapshot, planned, instant)
     schema, history = columns_at(session, snapshot, instant)

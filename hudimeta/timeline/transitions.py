@@ -79,6 +79,24 @@ class TimelineWriter:
         """Say that the work has begun. Raises InstantExists."""
         return self._create(time, action, State.INFLIGHT, content)
 
+    def begin_planned(self, time: str, action: Action) -> Instant:
+        """Say that a plan is being run. Whoever takes it back meanwhile deletes both its files, the inflight one once more.
+
+        Args:
+            time: Instant of the plan.
+            action: Its pending word.
+
+        Raises:
+            CommitError: It was taken back.
+            InstantExists: It is being run.
+        """
+        inflight = self.create_inflight(time, action)
+        if self._storage.stat(join(self._folder, pending_name(time, action, State.REQUESTED))) is None:
+            self.delete_pending(time, action, State.INFLIGHT)
+            why = f"the plan of {action.value} {time} was taken back before it was run"
+            raise CommitError(why, "Nothing was changed; plan anew.")
+        return inflight
+
     def begun_files(self, time: str, action: Action, content: bytes = b"") -> list[NewFile]:
         """The two files that say that an action has begun, to be staged with what it writes; `content` is its plan."""
         contents = {State.REQUESTED: content, State.INFLIGHT: b""}

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.planned_runs import cancel
 from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
-from hudimeta.errors import CommitConflict
+from hudimeta.errors import CommitConflict, CommitError
 from hudimeta.services import clustering, compaction, log_compaction
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import ModelledTable
 from hudimeta.timeline.restore_record import RestoreRecord, encode_restore_metadata, encode_restore_plan
 from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
@@ -87,3 +89,40 @@ def test_a_run_that_is_taken_back_meanwhile_publishes_nothing(tmp_path: Path, na
     table.check()
     service.execute(table.session(), planned)
     sound(table)
+
+
+class Before(FaultPlan):
+    """Something else happens right before the first call of a verb on a path."""
+
+    def __init__(self, call: str, what: Callable[[], object]) -> None:
+        super().__init__(None, Fault.ERROR_BEFORE)
+        self._call, self._left = call, [what]
+
+    def around(self, name: str, act: Callable[[], Any]) -> Any:
+        if self._left and name == self._call:
+            self._left.pop()()
+        return super().around(name, act)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["after the plan is gone", "while it goes"])
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_run_that_begins_once_its_plan_is_taken_back_leaves_nothing(tmp_path: Path, name: str, late: bool) -> None:
+    """It paused for so long that another process took it for dead; its inflight file alone would stop all writers."""
+    (table, planned), (service, action) = with_a_plan(tmp_path / "t", name), SERVICES[name]
+    session, folder = table.session(), ".hoodie/timeline"
+    writer = TimelineWriter(table.storage)
+
+    def take_plan(storage: Any) -> None:
+        cancel(storage, session.properties, session.lock, session.times, planned, action)
+
+    if late:
+        call = f"delete {folder}/{planned}.{action.value}.requested"
+        take_plan(FaultyStorage(table.storage, Before(call, lambda: writer.begin_planned(planned, action))))
+    else:
+        call = f"put_if_absent {folder}/{planned}.{action.value}.inflight"
+        begins = FaultyStorage(table.storage, Before(call, lambda: take_plan(table.storage)))
+        with pytest.raises(CommitError, match=f"the plan of {action.value} {planned} was taken back before it was run"):
+            TimelineWriter(begins).begin_planned(planned, action)
+    assert not any((tmp_path / "t" / folder).glob(f"{planned}.*"))
+    table.check()
+    assert service.schedule(table.session()) is not None
