@@ -376,14 +376,14 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         return verbs.write(*self._changing(), operation, rows)
 
     def _delete_where(self, where: Where) -> CommitReport:
-        from hudimeta.api.verbs import delete_where
+        from hudimeta.api import verbs
 
-        return delete_where(*self._changing(), where)
+        return verbs.delete_where(*self._changing(), where)
 
     def _is_where(self, value: Any) -> bool:
-        from hudimeta.api.verbs import is_predicate
+        from hudimeta.api import verbs
 
-        return is_predicate(value)
+        return verbs.is_predicate(value)
 
     def _changing(self) -> tuple[CountingStorage, Options]:
         """What a verb works on; what opening saw is the past from here on."""

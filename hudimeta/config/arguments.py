@@ -50,10 +50,10 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         return function
 
     @functools.wraps(function)
-    def looked(*given: P.args, **named: P.kwargs) -> R:
+    def looked(*given: Any, **named: Any) -> R:
         places = [looks[name](name, value) if name in looks else value for name, value in zip(names, given, strict=False)]
         by_name = {name: looks[name](name, value) if name in looks else value for name, value in named.items()}
-        return function(*places, *given[len(places) :], **by_name)  # type: ignore[arg-type]
+        return function(*places, *given[len(places) :], **by_name)
 
     return looked
 

@@ -58,14 +58,17 @@ def lost_files(listing: pa.Table, timeline: Timeline) -> list[str]:
         timeline: Of the table, listed before storage was; the metadata of all its writes is read.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from hudimeta.table.slices import build_slices
     from hudimeta.table.visibility import Visibility
 
     timeline.prefetch(timeline.writes)
     stated = {(p, name): size for i in timeline.writes for p, name, size in files_of_write(timeline.metadata(i))}
-    there = set(zip(listing["partition_path"].to_pylist(), listing["name"].to_pylist(), strict=True))
-    missing = [(*path, size) for path, size in stated.items() if path not in there]
+    there = pc.binary_join_element_wise(listing["partition_path"].cast(pa.string()), listing["name"], "/")
+    asked = pa.array([f"{partition}/{name}" for partition, name in stated], pa.string())
+    is_there = pc.is_in(asked, value_set=there).to_pylist()
+    missing = [(*path, size) for (path, size), found in zip(stated.items(), is_there, strict=True) if not found]
     if not missing:
         return []
     columns = listing.select(["partition_path", "name", "size"]).schema

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.errors import SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, assigned_fields
 from hudimeta.keys import FILE_NAME_COLUMN
 from hudimeta.predicate import Where
@@ -95,16 +95,9 @@ class RowChange:
 
     Attributes:
         assignments: New values by column; None to delete the rows.
-
-    Raises:
-        ConfigError: Something else.
     """
 
     assignments: Mapping[str, Assigned] | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.assignments, (Mapping, type(None))):
-            raise ConfigError("set", self.assignments, "columns and their new values", 'Give a dictionary: {"fare": 0}.')
 
     @property
     def operation(self) -> Operation:
