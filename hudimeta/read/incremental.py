@@ -32,7 +32,7 @@ from hudimeta.read.chosen_partitions import in_chosen
 from hudimeta.read.range_files import copied_files, written_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.slices import build_slices, slices_schema
-from hudimeta.timeline import normalise_instant
+from hudimeta.timeline import range_bound
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, QueryType, TableType
 
@@ -218,11 +218,7 @@ def first_unarchived(snapshot: Snapshot) -> str | None:
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:
     given = str(text).strip()
-    if given.lower() == EARLIEST:
-        return _BEFORE_ALL
-    if given.isascii() and given.isdigit():
-        return given
-    return normalise_instant(given, snapshot.properties.zone, key)
+    return _BEFORE_ALL if given.lower() == EARLIEST else range_bound(given, snapshot.properties.zone, key)
 
 
 def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> IncrementalRange:

@@ -26,7 +26,7 @@ from hudimeta.config.options import (
 )
 from hudimeta.errors import ConfigError, StreamDataLoss
 from hudimeta.read.incremental import is_lost
-from hudimeta.timeline import normalise_instant, one_earlier
+from hudimeta.timeline import one_earlier, range_bound
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import Action, Instant, QueryType
 
@@ -118,9 +118,7 @@ def first_position(snapshot: Snapshot, settings: StreamSettings) -> str:
         return newest_position(snapshot.timeline) or BEFORE_ALL
     if start == _EARLIEST:
         return _Kept.of(snapshot, BEFORE_ALL).begin_of_changes if settings.changes else BEFORE_ALL
-    if start.isascii() and start.isdigit():
-        return start
-    return normalise_instant(settings.start, snapshot.properties.zone, STREAM_START.key)
+    return range_bound(settings.start, snapshot.properties.zone, STREAM_START.key)
 
 
 def newest_position(timeline: Timeline) -> str | None:

@@ -11,6 +11,7 @@ from hudimeta.timeline.clock import (
     normalise_instant,
     one_earlier,
     parse_instant,
+    range_bound,
     timeline_zone,
 )
 from hudimeta.timeline.history import History
@@ -37,6 +38,7 @@ __all__ = [
     "normalise_instant",
     "one_earlier",
     "parse_instant",
+    "range_bound",
     "restore_record",  # the records of a restore
     "rollback_record",  # the records of a rollback
     "savepoint_record",  # what a savepoint keeps

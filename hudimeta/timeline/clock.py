@@ -26,6 +26,7 @@ __all__ = [
     "normalise_instant",
     "one_earlier",
     "parse_instant",
+    "range_bound",
     "timeline_zone",
 ]
 
@@ -38,6 +39,13 @@ ALLOWED_SPELLINGS = (
 OF_BOOTSTRAPS = ("00000000000001", "00000000000002")
 """Instants of bootstraps by METADATA_ONLY and FULL_RECORD, which are no dates."""
 
+ALLOWED_BOUNDS = f"the first four or more digits of an instant, 000, {ALLOWED_SPELLINGS}"
+
+_YEAR_DIGITS = 4
+_EARLIEST_OF_YEAR = "00010101000000000"
+"""Fills up the first digits of an instant to one that begins with them."""
+_BEFORE_DATES, _AFTER_DATES = "000", "9" * 5
+"""What stands before every date and after it."""
 _MILLIS_DIGITS = 17
 _LAST_MILLIS = 999
 _SECONDS_DIGITS = 14
@@ -142,6 +150,31 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
         return _from_date_time(given, zone)
     except (ValueError, OverflowError, OSError):
         raise ConfigError(key, text, ALLOWED_SPELLINGS) from None
+
+
+def range_bound(text: str, zone: tzinfo | None, key: str) -> str:
+    """One end of a range of instants as the text that instants are compared with.
+
+    Beside what `normalise_instant` takes, these are the first digits of an instant, and digits that stand before or after every
+    date. Other digits are refused: a version number would silently give a range of everything or of nothing.
+
+    Args:
+        text: The bound.
+        zone: The table's zone, None for the machine's.
+        key: The option that it came from, for the error.
+
+    Raises:
+        ConfigError: Neither digits of an instant nor a spelling of a moment.
+    """
+    given = text.strip()
+    if not (given.isascii() and given.isdigit()):
+        return normalise_instant(given, zone, key)
+    if given.strip("0") and not given.startswith((_BEFORE_DATES, _AFTER_DATES)):
+        try:
+            _wall(given + _EARLIEST_OF_YEAR[len(given) :] if len(given) >= _YEAR_DIGITS else given)
+        except (ValueError, OverflowError):
+            raise ConfigError(key, text, ALLOWED_BOUNDS) from None
+    return given
 
 
 class InstantGenerator:

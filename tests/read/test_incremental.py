@@ -348,3 +348,11 @@ def test_a_moment_is_no_end_of_a_range(tmp_path: Path) -> None:
         ):
             with pytest.raises(ConfigError, match=r"as\.of\.instant.*Let the range end there with hoodie"):
                 refused()
+
+
+def test_a_version_number_is_no_bound_of_a_range(tmp_path: Path) -> None:
+    table = create(tmp_path, "COPY_ON_WRITE")
+    put(table, ["k0"], "first", 1)
+    for bounds in ({"begin": "5"}, {"begin": "earliest", "end": "5"}):
+        with pytest.raises(ConfigError, match=r"instanttime' has the value '5', allowed is the first four or more digits"):
+            table.scan(query_type="incremental", **bounds).count()

@@ -77,8 +77,9 @@ def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="in a stream"):
             settings(**refused)
-    with pytest.raises(ConfigError, match="startoffset"):
-        first_position(table.snapshot(), settings(**{"hoodie.datasource.streaming.startOffset": "newest"}))
+    for unknown in ("newest", "17"):
+        with pytest.raises(ConfigError, match="startoffset"):
+            first_position(table.snapshot(), settings(**{"hoodie.datasource.streaming.startOffset": unknown}))
 
 
 def cleaned(path: Path, **more: Any) -> tuple[hudimeta.Table, list[str]]:

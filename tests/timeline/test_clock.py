@@ -20,6 +20,7 @@ from hudimeta.timeline.clock import (
     format_instant,
     normalise_instant,
     parse_instant,
+    range_bound,
     timeline_zone,
 )
 
@@ -173,3 +174,16 @@ def test_bad_spellings_are_answered_with_the_good_ones(spelling: str) -> None:
     assert caught.value.key == "as.of.instant"
     for allowed in ("yyyyMMddHHmmssSSS", "yyyy-MM-dd", "ISO 8601"):
         assert allowed in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "bound", ["0", "000", "00000000000001", "2026", "20261", "2026112", "20261128212240161", "99999", "99999999999999999"]
+)
+def test_digits_that_bound_a_range_stay(bound: str) -> None:
+    assert range_bound(f" {bound} ", UTC, "begin") == bound
+
+
+@pytest.mark.parametrize("bound", ["5", "17", "202", "2026-13-01", "20261345", "20260230", "yesterday", ""])
+def test_what_bounds_nothing_is_refused(bound: str) -> None:
+    with pytest.raises(ConfigError, match=rf"argument 'begin' has the value '{bound}', allowed is .*yyyyMMddHHmmssSSS"):
+        range_bound(bound, UTC, "begin")
