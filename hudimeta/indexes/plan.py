@@ -15,6 +15,7 @@ from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, ind
 from hudimeta.indexes.planned import (
     OF_STORED_COLUMNS,
     record_index_definition,
+    refuse_long_name,
     refuse_without_keys,
     secondary_index_definition,
 )
@@ -226,6 +227,7 @@ def _refuse_columns(asked: IndexRequest) -> None:
 def _name(name: str | None) -> str:
     if not name or not name.replace("_", "").isalnum() or name.lower() != name:
         raise ConfigError("name", name, "lower-case letters, digits and underscores")
+    refuse_long_name("name", name)
     return name
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "indexes_of_table",
     "planned_indexes",
     "record_index_definition",
+    "refuse_long_name",
     "refuse_without_keys",
     "secondary_index_definition",
     "store_definitions",
@@ -35,6 +36,9 @@ OF_STORED_COLUMNS = (column_stats.PARTITION, partition_stats.PARTITION)
 
 _OF_KEYS = (record_index.PARTITION, bloom_filters.PARTITION, "secondary_index")
 """Indexes of record keys as files store them, by their kind or their partition."""
+
+_LONGEST_NAME = 128
+"""Bytes: files of an index have its name in theirs, which may have 255."""
 
 FIRST_WITH_INDEX_VERSIONS = 9
 """Tables of this version say in their definitions which form an index has."""
@@ -170,9 +174,20 @@ def secondary_index_definition(schema: pa.Schema, column: str, version: int, nam
     short = (name or column.replace(".", "_")).removeprefix(secondary_index.PREFIX)
     if not short or not all(c.isalnum() or c in "_-" for c in short):
         raise ConfigError(keys.INDEX_NAME.key, short, "letters, digits and underscores", "Choose another name for the index.")
+    refuse_long_name(keys.INDEX_NAME.key, short)
     form = "V2" if version >= FIRST_WITH_INDEX_VERSIONS else None
     partition = secondary_index.PREFIX + short
     return IndexDefinition(partition, "secondary_index", "identity", (column,), {}, form)
+
+
+def refuse_long_name(key: str, name: str) -> None:
+    """Refuse a name of an index that names of files, and those of their markers, cannot hold.
+
+    Raises:
+        ConfigError: It has more than 128 bytes.
+    """
+    if len(name.encode()) > _LONGEST_NAME:
+        raise ConfigError(key, name, f"at most {_LONGEST_NAME} bytes", "Give the index a shorter name.")
 
 
 def _can_be_secondary(kind: pa.DataType) -> bool:

@@ -38,6 +38,7 @@ def test_record_keys_are_estimated_as_hudi_does() -> None:
         ({"hoodie.metadata.index.secondary.column": "x"}, "x is double"),
         ({"hoodie.metadata.index.secondary.column": "nope"}, "nope is not there"),
         ({"hoodie.metadata.index.secondary.column": "ts", "hoodie.index.name": "a/b"}, "letters"),
+        ({"hoodie.metadata.index.secondary.column": "ts", "hoodie.index.name": "ä" * 65}, "at most 128 bytes"),
         ({"hoodie.metadata.record.level.index.enable": "true"}, "one kind of record index"),
         ({"hoodie.metadata.index.secondary.column": "ts,id", "hoodie.index.name": "one"}, "one column"),
     ],

@@ -175,6 +175,7 @@ def test_statistics_can_be_made_later(tmp_path: Path) -> None:
         ({"name": "a", "type": "column_stats", "columns": "id", "expression": "soundex"}, UnsupportedFeature),
         ({"name": "a", "type": "bloom_filters", "columns": "x", "expression": "identity"}, UnsupportedFeature),
         ({"name": "a", "type": "secondary_index", "columns": "x"}, ConfigError),
+        ({"name": "a" * 129, "type": "column_stats", "columns": "id", "expression": "lower"}, ConfigError),
         ({"type": "bloom_filters", "options": {"hoodie.metadata.index.bloom.filter.file.group.cout": 2}}, ConfigError),
     ],
 )
