@@ -22,6 +22,7 @@ from hudimeta.types import Action, Operation
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
 from tests.concurrency.side_by_side import Interrupted
+from tests.storage.changing_folder import changes_behind
 
 SHORT = {
     "hoodie.keep.max.commits": "6",
@@ -319,6 +320,16 @@ def test_a_timeline_that_was_listed_before_an_archival_tells_all_the_same_what_i
     assert len(gone) > 3
     for instant in listed.completed:
         assert (listed.metadata(instant), listed.plan(instant) if instant.action is Action.CLEAN else None) == said[instant]
+
+
+def test_a_reader_that_lists_while_commits_are_archived_sees_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **SHORT})
+    for ts in range(10):
+        table.write(Operation.INSERT, simple_rows([ts], ts, partitions=10))
+    first = Table(table.path).timeline.writes[0]
+    changes_behind(monkeypatch, tmp_path / "t/.hoodie/timeline", first.file_name, lambda: archival.archive(table.session()))
+    assert Table(table.path).scan(columns=["x"]).to_table().num_rows == 10
+    assert first not in Table(table.path).timeline.writes
 
 
 def test_a_write_goes_on_when_what_it_looked_at_is_archived_meanwhile(tmp_path: Path) -> None:

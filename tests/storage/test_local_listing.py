@@ -1,12 +1,16 @@
-"""Lists of one folder in a row: what is there, gone and new, without looking at the same file twice."""
+"""Lists of one folder in a row, and while it changes: what is there, gone and new, without looking at the same file twice."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
+import pytest
+
 from hudimeta.storage import LocalStorage, in_one_go
 from hudimeta.storage.local_listing import FRESH_MS
+from tests.storage.changing_folder import changes_behind, changes_between
 
 
 def _sizes(storage: LocalStorage, folder: str = "") -> dict[str, int]:
@@ -54,3 +58,43 @@ def test_nothing_is_remembered_afterwards(tmp_path: Path) -> None:
     assert _sizes(storage) == {"a": 6}
     with in_one_go(storage):
         assert _sizes(storage) == {"a": 6}
+
+
+def test_nothing_is_passed_by_that_came_before_something_that_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(200):  # names of larger folders come piece by piece
+        (tmp_path / f"{number:03d}").write_bytes(b"x")
+
+    def commit_twice() -> None:
+        (tmp_path / "099 first").write_bytes(b"x")
+        (tmp_path / "101 second").write_bytes(b"x")
+
+    changes_between(monkeypatch, tmp_path, "100", commit_twice)
+    assert {"099 first", "101 second"} <= _sizes(LocalStorage(str(tmp_path))).keys()
+
+
+def test_nothing_stays_that_went_before_something_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("1", "2", "3"):
+        (tmp_path / name).write_bytes(b"x")
+
+    def archive_two() -> None:
+        (tmp_path / "1").unlink()
+        (tmp_path / "2").unlink()
+
+    changes_behind(monkeypatch, tmp_path, "1", archive_two)
+    assert _sizes(LocalStorage(str(tmp_path))) == {"3": 1}
+
+
+def test_a_folder_that_never_comes_to_rest_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stays").write_bytes(b"x")
+    plain = os.scandir
+
+    def one_that_is_gone(where: str) -> contextlib.AbstractContextManager[list[os.DirEntry[str]]]:
+        gone = tmp_path / "gone"
+        gone.write_bytes(b"x")
+        with plain(where) as entries:
+            found = list(entries)
+        gone.unlink()
+        return contextlib.nullcontext(found)
+
+    monkeypatch.setattr(os, "scandir", one_that_is_gone)
+    assert _sizes(LocalStorage(str(tmp_path))) == {"stays": 1}
