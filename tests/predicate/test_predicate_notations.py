@@ -104,7 +104,7 @@ def test_sql_means(written: str, meant: str) -> None:
         ([("day", "in", np.array(["2024-01-05"], "datetime64[D]"))], "day = DATE '2024-01-05'"),
         ([("day", "=", np.datetime64("2024-02"))], "day = DATE '2024-02-01'"),
         ([("at", "<", np.datetime64("2024-01-05T00:00:00.000001000"))], "at < TIMESTAMP '2024-01-05 00:00:00.000001Z'"),
-        ([("day", "<=>", np.datetime64("NaT"))], "day <=> NULL"),
+        ([("day", "<=>", np.datetime64("NaT", "D"))], "day <=> NULL"),
         ([("day", "<=>", pandas.NaT)], "day <=> NULL"),
         ([("v.deep.x", "!=", "q")], "v.deep.x <> 'q'"),
         ([("day", "=", dt.date(2024, 1, 5))], "day = DATE '2024-01-05'"),
