@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -50,6 +50,7 @@ _HISTORY = "history"
 _COMPACTIONS_TRIED = 3
 """So often log files that other writers added meanwhile are compacted once more."""
 
+_MADE = "another process set the properties"
 _ALL_SLICES = {keys.COMPACT_STRATEGY.key: "UnBoundedCompactionStrategy"}
 _ASKED_BY = {
     column_stats.PARTITION: keys.COLUMN_STATS,
@@ -138,14 +139,16 @@ def change_version(storage: Storage, options: Options, to: int, verb: str, engin
     options = options.without(keys.TABLE_VERSION)  # the table has another one at every step
     plan = plan_version(storage, options, to, verb)
     done = _finished(storage, options, engine)
-    for version in plan.versions:
-        done += [*_step(storage, options, version, engine), *_finished(storage, options, engine)]
+    way = (plan.version, *plan.versions)
+    for passed in range(len(plan.versions)):
+        done += [*_step(storage, options, way[passed:], engine), *_finished(storage, options, engine)]
     return VersionReport(plan.version, to, tuple(done), time.perf_counter() - begin)
 
 
-def _step(storage: Storage, options: Options, to: int, engine: Engine | None) -> list[str]:
-    if load_properties(storage).version == 6:
-        return [_leave_version_6(storage, options)]
+def _step(storage: Storage, options: Options, way: Sequence[int], engine: Engine | None) -> list[str]:
+    if way[0] == 6:
+        return [_leave_version_6(storage, options, way)]
+    to = way[1]
     session = WriteSession(storage, options.having(_ALL_SLICES), engine=engine)
     done = []
     for _ in range(_COMPACTIONS_TRIED):
@@ -157,12 +160,23 @@ def _step(storage: Storage, options: Options, to: int, engine: Engine | None) ->
             done += [f"compacted: {report}" for report in compaction.compact(session)]
         with session.lock.held():
             session.reload()
+            if _is_made(session.properties, way):
+                return [*done, _MADE]
             timeline = session.properties.load_timeline(session.storage)
             _refuse_pending(timeline)
             if not compaction.plan(session, session.snapshot_at(timeline)).slices:
                 _switch(session, to)
                 return [*done, f"set the properties of version {to}"]
     raise TableError("other writers add log files as fast as they are compacted", "Stop them, and try again.")
+
+
+def _is_made(properties: TableProperties, way: Sequence[int]) -> bool:
+    """Whether another process made the first step of a way since this one looked; asked under the table lock."""
+    if properties.version not in way:
+        raise TableError(
+            f"another process moved the table to version {properties.version} meanwhile", "Look at its version, and try again."
+        )
+    return properties.version != way[0]
 
 
 def _refuse_pending(timeline: Timeline, run_first: Collection[str] = ()) -> None:
@@ -174,11 +188,13 @@ def _refuse_pending(timeline: Timeline, run_first: Collection[str] = ()) -> None
         )
 
 
-def _leave_version_6(storage: Storage, options: Options) -> str:
+def _leave_version_6(storage: Storage, options: Options, way: Sequence[int]) -> str:
     lock = FencedLock(table_lock(storage, options, load_properties(storage).name), SystemClock())
     with lock.held():
         fenced = FencedStorage(storage, lock)
         properties = load_properties(fenced)
+        if _is_made(properties, way):
+            return _MADE
         old = properties.load_timeline(fenced)
         _refuse_pending(old)
         Unfinished(properties.version, 8, properties.metadata_partitions).store(fenced)
@@ -222,13 +238,14 @@ def _switch(session: WriteSession, to: int) -> None:
 
 def _finished(storage: Storage, options: Options, engine: Engine | None) -> list[str]:
     """Do what is left to do after the last step, whoever made it."""
-    begun = Unfinished.find(storage)
-    properties = load_properties(storage)
-    if begun is None or properties.version != begun.to:
+    if Unfinished.find(storage) is None:
         return []
-    session, done = WriteSession(storage, options.having(_ALL_SLICES), engine=engine), []
+    session, done = WriteSession(storage, options.having(_ALL_SLICES), engine=engine), list[str]()
     with session.lock.held():
         session.reload()
+        begun = Unfinished.find(storage)  # which another process may have finished meanwhile
+        if begun is None or session.properties.version != begun.to:
+            return []
         if begun.version == 6:
             old = Timeline.load(session.fenced, _OLD_FOLDER, LAYOUT_V1, zone=session.properties.zone)
             remove_old_files(session.fenced, old)
