@@ -238,7 +238,8 @@ def _switch(session: WriteSession, to: int) -> None:
 
 def _finished(storage: Storage, options: Options, engine: Engine | None) -> list[str]:
     """Do what is left to do after the last step, whoever made it."""
-    if Unfinished.find(storage) is None:
+    begun = Unfinished.find(storage)
+    if begun is None or load_properties(storage).version != begun.to:
         return []
     session, done = WriteSession(storage, options.having(_ALL_SLICES), engine=engine), list[str]()
     with session.lock.held():
