@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.names_by_hash import NamesByHash
-from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, cast_is_total, evaluate, is_integer, may_match, to_sql
-from hudimeta.predicate.tree import Arithmetic, Cast, Column, walk
+from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, is_total, may_match, to_sql
+from hudimeta.predicate.tree import Column, IsNull, any_of, walk
 
 __all__ = ["FileBounds", "FilesOfSlices", "Verdicts", "by_path_values", "by_statistics"]
 
@@ -63,6 +63,9 @@ def _nothing_excluded(rows: int) -> Verdicts:
 def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
     """Partitions by the values that their paths state.
 
+    Null can stand for a value of Spark's: without ANSI mode numbers wrap around and texts are cut off that are refused with it,
+    and the parser of before Spark 3 takes more texts. So a partition stays where a part is null that could have a value.
+
     Args:
         bound: The predicate; conjuncts that look at other columns exclude nothing.
         values: One row per partition.
@@ -72,20 +75,12 @@ def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
         columns = [node for node in walk(conjunct) if isinstance(node, Column)]
         if not columns or any(c.name not in values.column_names for c in columns):
             continue
-        true = evaluate(bound.with_conjuncts([conjunct]), values)
-        passes: Mask = true.fill_null(_may_wrap(conjunct)).to_numpy()
+        unsure = [IsNull(node, type=pa.bool_()) for node in walk(conjunct) if not is_total(node)]
+        true = evaluate(bound.with_conjuncts([any_of([conjunct, *unsure])]), values)
+        passes: Mask = true.fill_null(False).to_numpy()
         verdicts.reason[verdicts.keep & ~passes] = number
         verdicts.keep[~passes] = False
     return verdicts
-
-
-def _may_wrap(conjunct: Expr) -> bool:
-    """True where null can be what ANSI mode refuses to compute, and another value without it: wrapped around, or cut off."""
-    return any(
-        isinstance(node, Arithmetic) or not cast_is_total(node.child.type or pa.null(), node.target)
-        for node in walk(conjunct)
-        if isinstance(node, (Arithmetic, Cast)) and is_integer(node.type or pa.null())
-    )
 
 
 class FileBounds:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from hudimeta.predicate.arrow_expressions import ArrowPredicate, is_arrow_expression, parse_arrow
 from hudimeta.predicate.bind import Bound, bind, bind_value
-from hudimeta.predicate.casts import cast_is_total
 from hudimeta.predicate.equality import as_joined, joined_type
 from hudimeta.predicate.evaluate import evaluate, evaluate_batch
 from hudimeta.predicate.evaluate_bounds import Verdict, may_match
@@ -27,7 +26,7 @@ from hudimeta.predicate.extract import (
     split_conjuncts,
     to_parquet_filter,
 )
-from hudimeta.predicate.functions import FUNCTION_NAMES
+from hudimeta.predicate.functions import FUNCTION_NAMES, is_total
 from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
 from hudimeta.predicate.quotes import with_escaped_quotes
 from hudimeta.predicate.render import to_sql
@@ -50,7 +49,6 @@ __all__ = [
     "bind",
     "bind_catalyst",
     "bind_value",
-    "cast_is_total",
     "columns",
     "equalities",
     "evaluate",
@@ -58,6 +56,7 @@ __all__ = [
     "evaluate_strictly",
     "is_arrow_expression",
     "is_integer",
+    "is_total",
     "joined_type",
     "keys_of",
     "may_match",

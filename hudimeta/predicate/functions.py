@@ -12,9 +12,10 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from hudimeta.predicate.arithmetic import arithmetic_types
+from hudimeta.predicate.casts import cast_is_total
 from hudimeta.predicate.more_functions import more_functions
 from hudimeta.predicate.signature import Constants, Function, Signature, Types, WrongArguments
-from hudimeta.predicate.tree import ArithmeticOp
+from hudimeta.predicate.tree import Arithmetic, ArithmeticOp, Call, Cast, Expr
 from hudimeta.predicate.types import (
     DATE,
     DOUBLE,
@@ -30,7 +31,7 @@ from hudimeta.predicate.types import (
     is_numeric,
 )
 
-__all__ = ["FUNCTIONS", "FUNCTION_NAMES"]
+__all__ = ["FUNCTIONS", "FUNCTION_NAMES", "is_total"]
 
 
 def _takes(*arguments: pa.DataType, to: pa.DataType) -> Callable[[Types], Signature]:
@@ -354,3 +355,10 @@ def _unless_nan(types: Types, _constants: Constants, _zone: str) -> int:
 FUNCTIONS: dict[str, Function] = _catalogue() | more_functions()
 FUNCTION_NAMES: tuple[str, ...] = tuple(sorted(name for name in FUNCTIONS if name[0].isalpha()))
 """Names that a predicate may call, besides the operators and type names."""
+
+
+def is_total(node: Expr) -> bool:
+    """True where a node is null only where one of its children is: no value of theirs is refused, or has no result."""
+    if isinstance(node, Cast):
+        return cast_is_total(node.child.type or pa.null(), node.target)
+    return FUNCTIONS[node.name].total if isinstance(node, Call) else not isinstance(node, Arithmetic)

@@ -105,6 +105,27 @@ def test_a_column_that_is_not_indexed_is_named(tmp_path: Path) -> None:
     assert report.slices_kept == 1
 
 
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("coalesce(n + 1, 7) < -2147483647", 1),  # without ANSI mode the largest number wraps around
+        ("n + 1 IS NOT NULL AND n > 7", 1),
+        ("- n < 0", 2),  # and the smallest is its own negative
+        ("abs(n) < 0", 1),
+        ("CAST(part AS INT) IS NOT NULL", 2),  # '1.5' is 1 there, 'b' is nothing; null says the same of both
+        ("coalesce(CAST(part AS INT), -1) = 1", 2),
+        ("unix_timestamp(part, 'yyyy') > 0", 2),  # older parsers take more
+        ("length(part) > 9", 0),
+        ("n < 0 AND part = '1.5'", 0),
+    ],
+)
+def test_partitions_stay_for_which_a_part_has_no_value_in_ansi_mode(tmp_path: Path, where: str, kept: int) -> None:
+    schema = pa.schema([("id", pa.string()), ("n", pa.int32()), ("part", pa.string())])
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", partition_by=["n", "part"])
+    table.insert(pa.table({"id": ["x", "y"], "n": [2**31 - 1, -(2**31)], "part": ["1.5", "b"]}, schema=schema))
+    assert table.scan(where=where).plan().report.partitions_kept == kept
+
+
 def test_the_path_of_a_partition_is_a_column_too(path: Path) -> None:
     report = plan_report(path, "_hoodie_partition_path IN ('a', 'c')")
     assert report.partitions_kept == 2

@@ -162,6 +162,19 @@ def test_a_filter_that_is_not_understood_keeps_every_file_and_is_named(attached:
     assert ids(load(attached, tmp_path / "t").where(odd(col("id")) & (col("id") > 2))) == [3, 5, 7, 9]
 
 
+def test_partitions_are_left_out_as_the_session_computes(
+    attached: SparkSession, conf: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    """Without ANSI mode numbers wrap around, and texts are cut off, that are refused with it."""
+    schema = pa.schema([("id", pa.int32()), ("n", pa.int32()), ("part", pa.string())])
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", partition_by=["n", "part"])
+    table.insert(pa.table({"id": [1, 2], "n": [2**31 - 1, -(2**31)], "part": ["1.5", "b"]}, schema=schema))
+    conf("spark.sql.ansi.enabled", "false")
+    frame = load(attached, tmp_path / "t")
+    asked = ["coalesce(n + 1, 7) < 0", "abs(n) < 0", "- n < -2147483647", "CAST(part AS INT) = 1", "n + 1 <=> -2147483648"]
+    assert [ids(frame.where(where)) for where in asked] == [[1, 2], [2], [2], [1], [1]]
+
+
 def test_files_of_a_large_table_go_over_in_one_piece(
     attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
