@@ -39,9 +39,9 @@ def foreign(table: hudimeta.Table, as_of: str | None = None) -> list[str]:
         ([pa.int32(), pa.int64()], []),
         ([pa.int32(), pa.int64(), pa.float64()], ["p0", "p1"]),
         ([pa.int32(), pa.float64()], ["p0"]),
-        ([pa.int64(), pa.float32(), pa.float64()], ["p0"]),
+        ([pa.int64(), pa.float32(), pa.float64()], ["p0", "p1"]),
         ([pa.int32(), pa.int32(), pa.string(), pa.string()], ["p0", "p1"]),
-        ([pa.float32(), pa.float64()], []),
+        ([pa.float32(), pa.float64()], ["p0"]),
     ],
 )
 def test_files_of_types_that_parquet_readers_do_not_widen_are_foreign(

@@ -33,7 +33,7 @@ def test_slices_without_logs_are_native(tmp_path: Path) -> None:
 
 
 def test_columns_that_came_later_or_grew_wider_are_native(tmp_path: Path) -> None:
-    columns = [("id", pa.int64()), ("part", pa.string()), ("ts", pa.int32()), ("x", pa.float32())]
+    columns = [("id", pa.int64()), ("part", pa.string()), ("ts", pa.int32()), ("x", pa.float64())]
     table = create(tmp_path / "t", rows(range(10)).cast(pa.schema(columns)))
     table.upsert(rows([1], ts=2).append_column("n", pa.array([5], pa.int32())))
     table.upsert(rows([2], ts=3).append_column("n", pa.array([6], pa.int64())))

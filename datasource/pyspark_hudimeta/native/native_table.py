@@ -190,8 +190,9 @@ class NativeTable:
         frame = self.jvm.session.baseRelationToDataFrame(relation)
         if self.merges:
             frame = self.jvm.filtered(frame, current_rows(self.jvm, REPLACED))
+        column = self.jvm.view.org.apache.spark.sql.functions.col  # a frame's own `col` may take a name for a pattern
         for name in self.from_path:
-            frame = frame.withColumn(name, frame.col(_quoted(_HIDDEN + name)))
+            frame = frame.withColumn(name, column(_HIDDEN + name))
         return frame if where is None else frame.where(where)
 
     # What Spark asks
