@@ -9,6 +9,7 @@ its write lives on; when the stream begins again and repeats the batch, both mee
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from hudimeta.types import Instant
 __all__ = ["CHECKPOINT_KEY", "StreamBatch", "refuse_repeated"]
 
 CHECKPOINT_KEY = "_hudi_streaming_sink_checkpoint"
+_NUMBER = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class StreamBatch:
         text = options.get(keys.STREAM_BATCH)
         if text is None:
             return None
-        if not text.strip().isdigit():
+        if not _NUMBER.fullmatch(text.strip()):
             raise ConfigError(keys.STREAM_BATCH.key, text, "the number of a batch, 0 or more")
         return StreamBatch(options.get(keys.STREAM_IDENTIFIER) or "", int(text))
 

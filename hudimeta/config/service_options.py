@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudimeta.config.registry import OPTIONS, Option
+from hudimeta.config.texts import parse_whole
 
 __all__ = [
     "ARCHIVE_ASYNC",
@@ -159,7 +160,7 @@ CLEAN_PATTERN = OPTIONS.text(
 CLEAN_EMPTY_HOURS = OPTIONS.add(
     Option(
         "hoodie.write.empty.clean.interval.hours",
-        int,
+        parse_whole,
         -1,
         "a whole number",
         "Hours after which a clean that deletes nothing is recorded, so that the next one begins there; never with 0 and less.",
@@ -177,7 +178,7 @@ TTL_STRATEGY = OPTIONS.choice(
 TTL_DAYS = OPTIONS.add(
     Option(
         "hoodie.partition.ttl.strategy.days.retain",
-        int,
+        parse_whole,
         -1,
         "a whole number",
         "Days for which partitions are kept; for ever with 0 and less.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 __all__ = [
@@ -14,10 +15,12 @@ __all__ = [
     "parse_listing",
     "parse_number",
     "parse_share",
+    "parse_whole",
 ]
 
 _PACKAGE = "org.apache.hudi."
 """Of Hudi's own Java classes."""
+_WHOLE = re.compile("[+-]?[0-9]{1,19}")
 
 
 def as_text(value: object) -> str:
@@ -37,9 +40,17 @@ def parse_flag(text: str) -> bool:
     return lowered == "true"
 
 
+def parse_whole(text: str) -> int:
+    """A whole number of 64 bits, as Java reads one: Python would take `1_0` for ten. Raises ValueError."""
+    written = text.strip()
+    if not _WHOLE.fullmatch(written) or not -(1 << 63) <= int(written) < 1 << 63:
+        raise ValueError(text)
+    return int(written)
+
+
 def parse_number(text: str) -> int:
     """A whole number, 0 or more. Raises ValueError."""
-    value = int(text.strip())
+    value = parse_whole(text)
     if value < 0:
         raise ValueError(text)
     return value
@@ -55,7 +66,7 @@ def parse_count(text: str) -> int:
 
 def parse_share(text: str) -> float:
     """A number between 0 and 1, both excluded. Raises ValueError."""
-    value = float(text.strip())
+    value = _fraction(text)
     if not 0 < value < 1:
         raise ValueError(text)
     return value
@@ -63,10 +74,16 @@ def parse_share(text: str) -> float:
 
 def parse_factor(text: str) -> float:
     """A finite number above 0. Raises ValueError."""
-    value = float(text.strip())
+    value = _fraction(text)
     if not 0 < value < float("inf"):
         raise ValueError(text)
     return value
+
+
+def _fraction(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    return float(text.strip())
 
 
 def parse_listing(text: str) -> tuple[str, ...]:

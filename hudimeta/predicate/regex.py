@@ -18,7 +18,7 @@ from hudimeta.predicate.regex_classes import CATEGORY, CLASSES, CONTROLS, LINE_E
 
 __all__ = ["Regex", "parse_regex"]
 
-_QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,(\d*))?\}")
+_QUANTIFIER = re.compile(r"[*+?]|\{(\d{1,9})(,(\d{0,9}))?\}")
 _HINTS = {
     "(?=": "looks ahead",
     "(?!": "looks ahead",

@@ -53,6 +53,10 @@ ALLOWED = (
 )
 MAX_TEXT = 1_000_000
 """Longest text that is parsed, in characters; longer predicates belong into a join."""
+_SHOWN = 200
+"""Characters of a part that an error names."""
+_MOST_DIGITS = 38
+"""Of a number; Python refuses to make one of some thousand digits."""
 
 
 def parse_sql(text: str, *, qualified: bool = False) -> Expr:
@@ -127,7 +131,8 @@ class _Translation:
 
     def refuse(self, node: exp.Expression, why: str) -> PredicateError:
         part = node.sql(dialect="spark")
-        return PredicateError(self.text, ALLOWED, f"The part {part!r} {why}.")
+        shown = part if len(part) <= _SHOWN else f"{part[:_SHOWN]}…"
+        return PredicateError(self.text, ALLOWED, f"The part {shown!r} {why}.")
 
     def expr(self, node: exp.Expression) -> Expr:
         """Translate any node; methods are named after sqlglot's classes."""
@@ -190,7 +195,7 @@ class _Translation:
             return literal(float(text))
         value = decimal.Decimal(text)
         try:
-            return literal(value if "." in text else int(text))
+            return literal(int(value) if "." not in text and value.adjusted() < _MOST_DIGITS else value)
         except TypeError as error:
             raise PredicateError(self.text, "numbers of at most 38 digits") from error
 
@@ -339,7 +344,7 @@ class _Translation:
         try:
             if pa.types.is_integer(target) and text.lstrip("-").isdigit():
                 return Literal(pa.scalar(int(text), target), type=target)
-        except (pa.ArrowInvalid, OverflowError) as error:
+        except (ValueError, OverflowError) as error:
             raise self.refuse(node, "is out of the range of its type") from error
         return Literal(pa.scalar(float(text), target), type=target) if pa.types.is_floating(target) else None
 
@@ -348,7 +353,7 @@ class _Translation:
         to = node.args["to"]
         name = getattr(to.this, "name", str(to.this))
         if name in ("DECIMAL", "BIGDECIMAL"):
-            sizes = [int(param.name) for param in to.expressions] + [10, 0][len(to.expressions) :]
+            sizes = [int(param.name[:_MOST_DIGITS]) for param in to.expressions] + [10, 0][len(to.expressions) :]
             if not 1 <= sizes[0] <= 38 or not 0 <= sizes[1] <= sizes[0]:
                 raise self.refuse(node, "names a decimal that does not exist")
             return bounded_decimal(sizes[0], sizes[1])

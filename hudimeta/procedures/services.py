@@ -217,7 +217,7 @@ def _rollback_inflight(call: ProcedureCall) -> Rows:
 def _change_version(verb: str) -> Callable[[ProcedureCall], Rows]:
     def run(call: ProcedureCall) -> Rows:
         word = call["to_version"].strip().upper()
-        to = _VERSIONS.get(word) or (int(word) if word.isdigit() else 0)
+        to = _VERSIONS.get(word) or (int(word) if word.isdecimal() and len(word) < 9 else 0)
         if not to:
             raise ConfigError("to_version", call["to_version"], f"a version: {', '.join(_VERSIONS)}, or its number")
         versions.change_version(call.storage, call.options, to, verb, call.engine)

@@ -12,6 +12,7 @@ from hudimeta.redaction import shown_options
 __all__ = ["PropertyTexts"]
 
 _E = TypeVar("_E", bound=enum.Enum)
+_MOST_DIGITS = 18
 
 
 class PropertyTexts(Mapping[str, str]):
@@ -41,7 +42,7 @@ class PropertyTexts(Mapping[str, str]):
 
     def _number(self, key: str) -> int:
         text = self._required(key)
-        if not (text.isascii() and text.isdigit()):
+        if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
             raise ConfigError(key, text, "a number")
         return int(text)
 

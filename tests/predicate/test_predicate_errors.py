@@ -41,7 +41,13 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "predicates.md"
         ("array_position(ai, 1.5) = 0", "CAST(… AS INT)"),
         ("array_contains(ai, NULL)", "a value of its elements' type"),
         ("element_at(ai, NULL) = 1", "an INT"),
+        (f"c1 > {'9' * 5000}", "38 digits"),
+        (f"c1 > -{'9' * 5000}", "38 digits"),
+        (f"c1 > {'9' * 5000}L", "out of the range"),
+        (f"CAST(c1 AS DECIMAL({'9' * 5000}, 2)) > 1", "does not exist"),
+        (f"s RLIKE 'a{{{'9' * 5000}}}'", "begins no quantifier"),
     ],
+    ids=lambda value: str(value)[:30],
 )
 def test_an_error_is_short_and_to_the_point(where: Any, named: str) -> None:
     with pytest.raises(PredicateError) as caught:

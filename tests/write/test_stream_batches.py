@@ -75,8 +75,9 @@ def test_a_plain_write_whose_batch_came_otherwise_takes_its_files_back(tmp_path:
     check_all(table.storage)
 
 
-def test_what_is_no_number_of_a_batch_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", ["seven", "-1", "²", "9" * 5000], ids=["word", "negative", "odd digit", "long"])
+def test_what_is_no_number_of_a_batch_is_refused(tmp_path: Path, number: str) -> None:
     table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
     with pytest.raises(ConfigError, match=r"hudimeta\.streaming\.batch\.id"):
-        Table(table.path, {**SIMPLE_OPTIONS, BATCH: "seven"}).insert(simple_rows([1], 1))
+        Table(table.path, {**SIMPLE_OPTIONS, BATCH: number}).insert(simple_rows([1], 1))
     assert len(Table(table.path).timeline) == 0
