@@ -126,7 +126,7 @@ def bind(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
 def bind_value(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC", strict: bool = False) -> Bound:
     """As :func:`bind`, for an expression of any type; `strict` keeps `1 / 0` for `evaluate_strictly` to refuse."""
     check_depth(expr)
-    return Bound(_Binder(schema, check_zone(timezone), strict).bind(expr), schema, timezone)
+    return Bound(_Binder(schema, zone := check_zone(timezone), strict).bind(expr), schema, zone)
 
 
 class _Binder:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.engine.machine import now_ms
+from hudimeta.predicate.java_zones import java_zone
 from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
@@ -35,41 +34,6 @@ _TIME_TEXT = (
 )
 """Of the day on which it is read, in its zone: an hour alone is one only after a T, before which nothing stands."""
 _BLANKS = "".join(map(chr, range(0x21)))
-_ONE_DIGIT_HOUR, _ONE_DIGIT_MINUTE = re.compile(r"([+-])([0-9]):"), re.compile(r"([+-][0-9]{2}):([0-9])$")
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?:$|:([0-9]{2})(?::([0-9]{2}))?$|(?<=[0-9]{2})([0-9]{2})([0-9]{2})?$)")
-_REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
-_LARGEST_OFFSET = 18 * 3600
-_SHORT_ZONES = {
-    "ACT": "Australia/Darwin",
-    "AET": "Australia/Sydney",
-    "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo",
-    "AST": "America/Anchorage",
-    "BET": "America/Sao_Paulo",
-    "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare",
-    "CNT": "America/St_Johns",
-    "CST": "America/Chicago",
-    "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
-    "EST": "-05",
-    "HST": "-10",
-    "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "MIT": "Pacific/Apia",
-    "MST": "-07",
-    "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi",
-    "PNT": "America/Phoenix",
-    "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal",
-    "VST": "Asia/Ho_Chi_Minh",
-}
-"""Java's `ZoneId.SHORT_IDS`."""
 _LAST_YEAR = 10_000_000
 _LAST_DAY, LAST_DAY_OF_TIMES = (1 << 31) - 1, 106_751_990
 """The last day, before and after the epoch, whose number fits 32 bits, and the last whose microseconds fit 64 bits."""
@@ -159,7 +123,7 @@ def _in_zones(zones: pa.Array, at: Callable[[str | int], pa.Array], zone: str) -
     result = at(zone)
     for name in pc.unique(zones).to_pylist():
         if name:
-            named = _zone_of_text(name)
+            named = java_zone(name)
             values = pa.nulls(len(zones), result.type) if named is None else at(named)
             result = pc.if_else(pc.equal(zones, name), values, result)
     return result
@@ -171,28 +135,6 @@ def _at(wall: pa.Array, zone: str | int) -> pa.Array:
     import pyarrow.compute as pc
 
     return pc.subtract(micros(wall), zone * SECOND_US).view(INSTANT)
-
-
-def _zone_of_text(name: str) -> str | int | None:
-    """The zone, or the offset in seconds, that Java's `ZoneId.of` makes of a text; None when it refuses."""
-    name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(_BLANKS), count=1)
-    name = _ONE_DIGIT_MINUTE.sub(r"\1:0\2", name)
-    if name in ("Z", "UTC", "GMT", "UT"):
-        return 0
-    offset = _OFFSET.match(name)
-    if offset:
-        hours, minutes, seconds = (int(part or 0) for part in (offset[2], offset[3] or offset[5], offset[4] or offset[6]))
-        total = hours * 3600 + minutes * 60 + seconds
-        fits = minutes < 60 and seconds < 60 and total <= _LARGEST_OFFSET
-        return (-total if offset[1] == "-" else total) if fits else None
-    name = _SHORT_ZONES.get(name, name)
-    if not _REGION.fullmatch(name):
-        return int(name) * 3600 if name in ("-05", "-07", "-10") else None
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-    return name
 
 
 def _numbers(parts: pa.Array, name: str, missing: int = 0) -> np.ndarray[Any, Any]:

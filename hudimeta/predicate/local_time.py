@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
+from hudimeta.predicate.java_zones import java_zone
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
 __all__ = ["DAY_US", "SECOND_US", "check_zone", "days_of", "is_utc", "micros", "to_instant", "to_local"]
@@ -28,17 +29,24 @@ def is_utc(zone: str) -> bool:
 
 
 def check_zone(zone: str) -> str:
-    """Return the zone if it exists.
+    """A zone under a name that Arrow knows: `GMT+3` is `+03:00`, and `PST` is America/Los_Angeles.
 
     Raises:
-        ConfigError: When neither an IANA name nor an offset such as `+02:00`.
+        ConfigError: When it is none to Java, or an offset of seconds.
     """
     if is_utc(zone) or (len(zone) == 6 and zone[0] in "+-" and zone[3] == ":" and zone[1:].replace(":", "").isdigit()):
         return zone
     try:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:  # of the system for a very long name
-        raise ConfigError("timezone", zone, "an IANA zone such as Europe/Berlin, or an offset such as +02:00") from error
+        found = java_zone(zone)
+        if found is None or (isinstance(found, int) and found % 60):
+            raise ConfigError("timezone", zone, "an IANA zone such as Europe/Berlin, or an offset such as +02:00") from error
+        return (
+            found
+            if isinstance(found, str)
+            else f"{'-' if found < 0 else '+'}{abs(found) // 3600:02}:{abs(found) // 60 % 60:02}"
+        )
     return zone
 
 

@@ -223,7 +223,7 @@ def bind_catalyst(filters: Sequence[str], schema: pa.Schema, *, timezone: str = 
             understood = None, False
         parts += [understood[0]] if understood[0] is not None else []
         unknown += [] if understood[1] else [text]
-    whole = bind(literal(True), schema, timezone=timezone)
+    whole = bind(literal(True), schema, timezone=timezone if parts else "UTC")  # in an unknown zone nothing is understood
     return (whole.with_conjuncts(parts) if parts else whole), tuple(unknown)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudimeta.errors import PredicateError
-from hudimeta.predicate import bind, bind_value, evaluate, evaluate_batch, parse
+from hudimeta.errors import ConfigError, PredicateError
+from hudimeta.predicate import bind, bind_catalyst, bind_value, evaluate, evaluate_batch, parse, to_sql
 
 D = decimal.Decimal
 TABLE = pa.table(
@@ -320,3 +320,22 @@ def test_remainders_of_decimals_have_names_too() -> None:
 def test_short_integers_do_not_overflow_within_pmod() -> None:
     rows = pa.table({"a": pa.array([-128], pa.int8()), "b": pa.array([-32768], pa.int16())})
     assert answers("pmod(a, b) = -128", rows) == [T]
+
+
+@pytest.mark.parametrize(
+    ("zone", "hour"),
+    [("GMT+3", 3), ("UTC-05:30", 18), ("+5", 5), ("-8", 16), ("+0130", 1), ("PST", 16), ("JST", 9), ("EST", 19), ("UT+2", 2)],
+)
+def test_zones_have_the_names_that_java_knows(zone: str, hour: int) -> None:
+    moment = pa.table({"t": pa.array([0], pa.timestamp("us", "UTC"))})
+    assert evaluate(bind(parse(f"hour(t) = {hour}"), moment.schema, timezone=zone), moment).to_pylist() == [True]
+
+
+@pytest.mark.parametrize("zone", ["", "GMT+19", "XYZ", "+01:02:03", "Nowhere/City"])
+def test_zones_that_nobody_knows_are_refused_but_skip_nothing(zone: str) -> None:
+    schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
+    with pytest.raises(ConfigError, match="an IANA zone"):
+        bind(parse("hour(t) = 1"), schema, timezone=zone)
+    bound, unknown = bind_catalyst(["(hour(t) = 1)"], schema, timezone=zone)
+    assert unknown == ("(hour(t) = 1)",)
+    assert to_sql(bound.expr) == "TRUE"

@@ -175,6 +175,19 @@ def test_partitions_are_left_out_as_the_session_computes(
     assert [ids(frame.where(where)) for where in asked] == [[1, 2], [2], [2], [1], [1]]
 
 
+@pytest.mark.parametrize("zone", ["GMT+3", "+01:02:03"])
+def test_a_session_may_have_every_zone_that_spark_knows(
+    attached: SparkSession, conf: Callable[[str, str], None], tmp_path: Path, zone: str
+) -> None:
+    """In one that the engine knows by another name files are left out, in one that it does not know none are."""
+    create(tmp_path / "t", rows(range(4)))
+    conf("spark.sql.session.timeZone", zone)
+    frame = load(attached, tmp_path / "t").where("id > 1 AND hour(timestamp_seconds(ts)) >= 0")
+    (report,) = reports_of(attached, lambda: ids(frame))
+    assert ids(frame) == [2, 3]
+    assert bool(report.not_understood) == (zone == "+01:02:03")
+
+
 def test_files_of_a_large_table_go_over_in_one_piece(
     attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,7 +260,7 @@ class NativeTable:
         parts: list[Expr] = [bound.expr] if len(unknown) < len(filters) else []
         parts += [self._kept] if self._kept is not None else []
         where = all_of(parts) if parts else None
-        scan = Scan(self._snapshot, ScanRequest(where, query_type=self._query_type, timezone=zone))
+        scan = Scan(self._snapshot, ScanRequest(where, query_type=self._query_type, timezone=bound.timezone))
         plan = scan.plan()
         staged = self._stage(plan.slices)
         native = plan.slices.num_rows - plan.slices.column("base_file").null_count
