@@ -19,6 +19,9 @@ from hudimeta.types import MergeMode, TableType
 
 __all__ = ["OPTIONS"]
 
+_MOST_GROUPS = 100_000
+"""File groups of an index; each is a file from the beginning on."""
+
 # --- the table to create ----------------------------------------------------------------------------------------------
 
 TABLE_NAME = OPTIONS.text(
@@ -126,8 +129,12 @@ COLUMN_STATS_LIST = OPTIONS.listing(
 COLUMN_STATS_MAX = OPTIONS.number(
     "hoodie.metadata.index.column.stats.max.columns.to.index", 32, "How many columns get statistics when no list is given."
 )
-COLUMN_STATS_GROUPS = OPTIONS.number(
-    "hoodie.metadata.index.column.stats.file.group.count", 2, "File groups of the column statistics; fixed at creation."
+COLUMN_STATS_GROUPS = OPTIONS.bounded(
+    "hoodie.metadata.index.column.stats.file.group.count",
+    2,
+    1,
+    _MOST_GROUPS,
+    "File groups of the column statistics; fixed at creation.",
 )
 PARTITION_STATS = OPTIONS.flag(
     "hoodie.metadata.index.partition.stats.enable", True, "Keep statistics of whole partitions in the metadata table."
@@ -143,9 +150,11 @@ RECORD_INDEX_BY_PARTITION = OPTIONS.flag(
     False,
     "Keep a record index for each partition, where the same key in two partitions is two rows; from table version 9 on.",
 )
-RECORD_INDEX_MIN_GROUPS = OPTIONS.number(
+RECORD_INDEX_MIN_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.record.index.min.filegroup.count",
     10,
+    0,
+    _MOST_GROUPS,
     "Fewest file groups of the record index and of a secondary index; fixed when the index is made.",
     aliases=("hoodie.metadata.global.record.level.index.min.filegroup.count",),
 )
@@ -180,11 +189,19 @@ BLOOM_COLUMNS = OPTIONS.listing(
     "hoodie.metadata.index.bloom.filter.column.list",
     "Columns with bloom filters: only those of the record key have one. Other columns get one by an expression index.",
 )
-BLOOM_GROUPS = OPTIONS.number(
-    "hoodie.metadata.index.bloom.filter.file.group.count", 4, "File groups of the bloom filters; fixed when they are built."
+BLOOM_GROUPS = OPTIONS.bounded(
+    "hoodie.metadata.index.bloom.filter.file.group.count",
+    4,
+    1,
+    _MOST_GROUPS,
+    "File groups of the bloom filters; fixed when they are built.",
 )
-EXPRESSION_GROUPS = OPTIONS.number(
-    "hoodie.metadata.index.expression.file.group.count", 2, "File groups of an expression index; fixed when it is built."
+EXPRESSION_GROUPS = OPTIONS.bounded(
+    "hoodie.metadata.index.expression.file.group.count",
+    2,
+    1,
+    _MOST_GROUPS,
+    "File groups of an expression index; fixed when it is built.",
 )
 INDEX_TIMEZONE = OPTIONS.text(
     "hudimeta.index.timezone",
@@ -369,9 +386,11 @@ BUCKET_ENGINE = OPTIONS.choice(
     ["SIMPLE", "CONSISTENT_HASHING"],
     "BUCKET: a fixed number of buckets, or buckets written down for each partition of a merge-on-read table.",
 )
-BUCKET_COUNT = OPTIONS.number(
+BUCKET_COUNT = OPTIONS.bounded(
     "hoodie.bucket.index.num.buckets",
     256,
+    1,
+    100_000_000,
     "BUCKET: buckets of a partition. Every writer of the table must give the same number; it cannot be changed later.",
 )
 BUCKET_FIELDS = OPTIONS.listing(

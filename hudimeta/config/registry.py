@@ -19,6 +19,7 @@ from hudimeta.config.machine import NOTHING, machine_options
 from hudimeta.config.near_misses import nearest, right_name
 from hudimeta.config.texts import (
     as_text,
+    bounded_parser,
     choice_parser,
     class_parser,
     parse_count,
@@ -170,6 +171,12 @@ class OptionRegistry:
     def count(self, key: str, default: int, doc: str, **more: Any) -> Option[int]:
         """Declare a whole-number option, 1 or more."""
         return self.add(Option(key, parse_count, default, "a whole number, 1 or more", doc, **more))
+
+    def bounded(self, key: str, default: int, least: int, most: int, doc: str, **more: Any) -> Option[int]:
+        """Declare a whole-number option between two numbers, both included."""
+        return self.add(
+            Option(key, bounded_parser(least, most), default, f"a whole number from {least} to {most:,}", doc, **more)
+        )
 
     def share(self, key: str, default: float, doc: str, **more: Any) -> Option[float]:
         """Declare a number between 0 and 1, both excluded."""

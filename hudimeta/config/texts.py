@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 __all__ = [
     "as_text",
+    "bounded_parser",
     "choice_parser",
     "class_parser",
     "parse_count",
@@ -62,6 +63,18 @@ def parse_count(text: str) -> int:
     if not value:
         raise ValueError(text)
     return value
+
+
+def bounded_parser(least: int, most: int) -> Callable[[str], int]:
+    """A parser of a whole number between two others, both included."""
+
+    def parse(text: str) -> int:
+        value = parse_whole(text)
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return parse
 
 
 def parse_share(text: str) -> float:
