@@ -41,7 +41,8 @@ def text() -> str:
 
 def _row(one: Listed) -> tuple[str, str, str, str]:
     outcome = f"refused: {one.because}" if one.refused else "works"
-    hudi = f"{one.hudi}; 1.2.0 {one.newer}" if one.newer else one.hudi
+    newer = "takes it" if one.newer == "the same" else one.newer
+    hudi = f"{one.hudi}; 1.2.0 {newer}" if newer else one.hudi
     return one.text.format(format="hudimeta", at=_INSTANT, done=_COMPLETION), one.source, outcome, hudi
 
 

@@ -18,13 +18,19 @@ from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructF
 
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
-from hudimeta.schema import DOC_KEY, conform
+from hudimeta.schema import DOC_KEY, HUDI_TYPE_KEY, conform
 
-__all__ = ["arrow_schema", "declared_schema", "fitted", "spark_schema", "written_schema"]
+__all__ = ["HUDI_TYPE", "arrow_schema", "declared_schema", "fitted", "spark_schema", "written_schema"]
+
+HUDI_TYPE = HUDI_TYPE_KEY.decode()
+"""Key of a column's metadata: its type as Apache Hudi spells it, where it is none of Spark's."""
 
 _WIDEST_DECIMAL = 38
 _BY_BYTES = "UTF8_BINARY"
 """The collation of texts that a Hudi table has."""
+
+_METADATA = {"comment": DOC_KEY, HUDI_TYPE: HUDI_TYPE_KEY}
+"""What of a column's metadata Spark shows, by its name there."""
 
 _SIMPLE: dict[pa.DataType, type[DataType]] = {
     pa.null(): spark_types.NullType,
@@ -77,8 +83,9 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def _spark_field(column: pa.Field, path: str) -> StructField:
-    doc = (column.metadata or {}).get(DOC_KEY, b"").decode()
-    return StructField(column.name, _spark_type(column.type, path), True, {"comment": doc} if doc else None)
+    found = {key: (column.metadata or {}).get(name, b"").decode() for key, name in _METADATA.items()}
+    metadata = {key: value for key, value in found.items() if value}
+    return StructField(column.name, _spark_type(column.type, path), True, metadata or None)
 
 
 def _spark_type(kind: pa.DataType, path: str) -> DataType:
@@ -157,7 +164,7 @@ def written_schema(schema: StructType) -> pa.Schema:
     """
     for column in schema:
         _refuse_unwritable(column.dataType, column.name)
-    return arrow_schema(nullable(schema))
+    return _with_hudi_types(arrow_schema(nullable(schema)), schema)
 
 
 def declared_schema(schema: StructType) -> pa.Schema:
@@ -168,7 +175,15 @@ def declared_schema(schema: StructType) -> pa.Schema:
     """
     for column in schema:
         _refuse_unwritable(column.dataType, column.name)
-    return arrow_schema(schema)
+    return _with_hudi_types(arrow_schema(schema), schema)
+
+
+def _with_hudi_types(arrow: pa.Schema, schema: StructType) -> pa.Schema:
+    for at, column in enumerate(schema):
+        kind = (column.metadata or {}).get(HUDI_TYPE)
+        if kind is not None:
+            arrow = arrow.set(at, arrow.field(at).with_metadata({HUDI_TYPE_KEY: str(kind).encode()}))
+    return arrow
 
 
 def _refuse_unwritable(kind: DataType, path: str) -> None:

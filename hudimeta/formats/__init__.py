@@ -14,4 +14,5 @@ __all__ = [
     "required_fields",  # fields that are not null, below structs that are
     "properties",  # Java's properties text
     "seal",  # checksums of small text files
+    "vectors",  # columns of lists of one length
 ]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["binaries", "booleans", "flags", "integers", "no_rows", "numbers", "places", "single_array", "texts"]
+__all__ = ["binaries", "booleans", "flags", "integers", "no_rows", "numbers", "places", "single_array", "spread", "texts"]
 
 _TYPES = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
@@ -80,3 +80,8 @@ def single_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def no_rows(schema: pa.Schema) -> pa.Table:
     """An empty table."""
     return pa.Table.from_batches([], schema)
+
+
+def spread(values: pa.Array, valid: npt.NDArray[np.bool_]) -> pa.Array:
+    """The values, one for each True of `valid` and in order, with nulls between them where it is False."""
+    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))

@@ -7,7 +7,7 @@ most changes of types. That belongs to the commit which wrote a file, so it is s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaError
 from hudimeta.formats.base_file import schema_of_base_file
-from hudimeta.schema import SCHEMA_KEY, avro_to_arrow
+from hudimeta.schema import SCHEMA_KEY, avro_to_arrow, vector_of
 from hudimeta.schema.promotion import Fit, fit, is_list_like
 from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.storage import join
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from hudimeta.schema import InternalSchema
     from hudimeta.schema.internal_schema import SchemaColumn
     from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.snapshot.table_schema import TableSchema
 
-__all__ = ["foreign_instants", "holds_times"]
+__all__ = ["foreign_instants", "unlike_column"]
 
 _WIDENED = {(pa.int32(), pa.int64())}
 """Promotions of whole columns that Spark's Parquet reader does since 4.0 as Hudi does. That of floats is not among them: 0.1
@@ -58,11 +59,27 @@ def foreign_instants(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(time for column in doubtful for time in _foreign_in(column, instants, schemas))
 
 
-def holds_times(kind: pa.DataType) -> bool:
-    """Whether a type is a time of day, or holds one at any depth: Spark's own reader does not show them as numbers."""
+def unlike_column(schema: TableSchema, columns: Sequence[str]) -> str:
+    """The first column that no file holds as Spark's own reader would show it, and why; "" for none.
+
+    Args:
+        schema: Of the table.
+        columns: Names of those that are read.
+    """
+    stored = {field.name: field for field in schema.stored}
+    for name in columns:
+        if _holds_times(schema.arrow.field(name).type):
+            return f"column {name} holds times of day, which Spark's own reader does not show as numbers"
+        if name in stored and vector_of(stored[name]) is not None:
+            return f"column {name} holds vectors, which Spark's own reader shows as bytes"
+    return ""
+
+
+def _holds_times(kind: pa.DataType) -> bool:
+    """Whether a type is a time of day, or holds one at any depth."""
     if pa.types.is_time(kind):
         return True
-    return any(holds_times(kind.field(number).type) for number in range(kind.num_fields))
+    return any(_holds_times(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _foreign_in(column: pa.Field, instants: list[str], written: Callable[[str], pa.Schema]) -> list[str]:

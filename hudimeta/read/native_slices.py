@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.read.native_files import foreign_instants, holds_times
+from hudimeta.read.native_files import foreign_instants, unlike_column
 from hudimeta.slices.bootstrap import BASE_PATH_KEY
 from hudimeta.snapshot.partition_columns import path_values
 
@@ -88,8 +88,7 @@ def _unreadable_column(snapshot: Snapshot, columns: Sequence[str]) -> str:
     dropped = [name for name in snapshot.schema.dropped if name in columns]
     if dropped:
         return f"column {dropped[0]} is in no file"
-    timed = [name for name in columns if holds_times(snapshot.schema.arrow.field(name).type)]
-    return f"column {timed[0]} holds times of day" if timed else ""
+    return unlike_column(snapshot.schema, columns)
 
 
 def _stated(snapshot: Snapshot, paths: pa.ChunkedArray) -> pa.Array:

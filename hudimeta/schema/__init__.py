@@ -3,6 +3,7 @@
 from hudimeta.schema.avro_arrow import DOC_KEY, arrow_to_avro, avro_to_arrow, table_avro_schema
 from hudimeta.schema.conform import assemble, conform, conform_array, conform_column, list_runs
 from hudimeta.schema.evolution import SchemaChange, change_notes, check_compatible, check_key_texts, refuse_texts
+from hudimeta.schema.hudi_types import HUDI_TYPE_KEY, hudi_type_of, shown_metadata, vector_of
 from hudimeta.schema.internal_schema import InternalSchema, SchemaHistory
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.names import (
@@ -18,6 +19,7 @@ from hudimeta.schema.resolve import LATEST_SCHEMA_KEY, SCHEMA_KEY, ResolvedSchem
 
 __all__ = [
     "DOC_KEY",
+    "HUDI_TYPE_KEY",
     "LATEST_SCHEMA_KEY",
     "META_FIELDS",
     "OPERATION_COLUMN",
@@ -38,6 +40,8 @@ __all__ = [
     "conform",
     "conform_array",
     "conform_column",
+    "hudi_type_of",
+    "hudi_types",  # types that Arrow and Spark have no word for
     "internal_schema",  # the history of columns
     "java_text",
     "list_runs",
@@ -47,7 +51,9 @@ __all__ = [
     "promotion",  # which type may become which
     "resolve_table_schema",
     "sanitize_name",
+    "shown_metadata",
     "strip_meta_columns",
     "table_avro_schema",
+    "vector_of",
     "with_meta_columns",
 ]

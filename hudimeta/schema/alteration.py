@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, UnsupportedEvolution
+from hudimeta.schema.hudi_types import vector_of
 from hudimeta.schema.internal_schema import InternalSchema, SchemaColumn, SchemaHistory
 from hudimeta.schema.names import check_names
 from hudimeta.schema.normalise import normalise_type
@@ -178,6 +179,8 @@ def _laid_beside(known: Sequence[SchemaColumn], fields: Sequence[pa.Field], ids:
 
 def _widened(column: SchemaColumn, f: pa.Field, ids: _Ids) -> SchemaColumn:
     kind = f.type
+    if vector_of(f) is not None:
+        return column
     if pa.types.is_struct(kind):
         children = _laid_beside(column.children, [kind.field(i) for i in range(kind.num_fields)], ids)
     elif pa.types.is_map(kind):

@@ -10,8 +10,8 @@ Hudi's Spark writer makes it:
 * a nullable field is `["null", T]` with default null; `hoodie.table.create.schema` alone uses `[T, "null"]` without a default;
 * byte and short are int; the five meta columns have an empty doc.
 
-Avro types that Arrow has no word for (enum, uuid, decimals in variable bytes) become their nearest Arrow type and keep their
-Avro form in the field's metadata under `AVRO_TYPE_KEY`, so that writing the schema back loses nothing.
+Avro types that Arrow has no word for (enum, uuid, vectors, BLOBs, decimals in variable bytes) become their nearest Arrow type
+and keep their Avro form in the field's metadata under `AVRO_TYPE_KEY`, so that writing the schema back loses nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import pyarrow as pa
 from hudimeta.errors import SchemaError, SchemaMismatch, UnsupportedFeature
 from hudimeta.formats.avro.nodes import LOGICAL_TYPES, MAX_NODES
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.vectors import vector_in
 from hudimeta.schema.names import sanitize_name, strip_meta_columns
 from hudimeta.types import META_COLUMNS
 
@@ -134,7 +135,8 @@ class _AvroReader:
         if isinstance(kind, (dict, list)):
             return self._type(kind, namespace)
         if kind == "record":
-            return pa.struct(self.record_fields(avro, namespace)), False, None
+            # Of a logical type (a BLOB, a variant) the Avro form is kept: a plain record would lose what it is.
+            return pa.struct(self.record_fields(avro, namespace)), False, avro if "logicalType" in avro else None
         if kind == "array":
             return pa.list_(self._field("element", avro["items"], namespace)), False, None
         if kind == "map":
@@ -150,6 +152,9 @@ class _AvroReader:
             decimal = pa.decimal128(_length(avro["precision"], 38), avro.get("scale", 0))
             standard = kind == "fixed" and avro["name"] == "fixed" and avro["size"] == decimal_bytes(avro["precision"])
             return decimal, False, None if standard else avro
+        vector = vector_in(avro)
+        if vector is not None:
+            return vector.arrow, False, avro
         if kind == "fixed":
             return pa.binary(_length(avro["size"])), False, avro
         if kind == "enum":

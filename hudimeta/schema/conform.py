@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.vectors import Vector, numbers_of
+from hudimeta.schema.avro_arrow import AVRO_TYPE_KEY
+from hudimeta.schema.hudi_types import symbols_of, vector_of
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.promotion import Fit, fit, is_list_like, is_text
 
@@ -70,8 +74,24 @@ def conform_array(values: pa.Array, field: pa.Field, path: str, *, altered: bool
     if pa.types.is_map(target):
         return _map(values, target, path, altered)
     if pa.types.is_list(target):
-        return _list(values, target, path, altered)
-    return values if values.type == target else _leaf(values, target, path, altered)
+        vector = vector_of(field)
+        return _list(values, target, path, altered) if vector is None else _vector(values, target, path, vector)
+    fitted = values if values.type == target else _leaf(values, target, path, altered)
+    if field.metadata and AVRO_TYPE_KEY in field.metadata and is_text(target):
+        _refuse_other_symbols(fitted, field.metadata[AVRO_TYPE_KEY], path)
+    return fitted
+
+
+def _refuse_other_symbols(values: pa.Array, avro: bytes, path: str) -> None:
+    """Refuse texts that are no symbols of their column's enum, which nobody could read."""
+    import pyarrow.compute as pc
+
+    symbols = symbols_of(avro)
+    known = pc.or_kleene(pc.is_in(values, value_set=pa.array(symbols, pa.string())), pc.is_null(values))
+    odd = values.filter(pc.invert(known))
+    if symbols and len(odd):
+        hint = "Take one of the symbols of the column."
+        raise SchemaMismatch(path, repr(odd[0].as_py()), f"one of {', '.join(symbols[:10])}", hint)
 
 
 def _refuse_nulls(count: int, path: str) -> None:
@@ -122,11 +142,25 @@ def _struct(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> 
 
 
 def _list(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
+    if pa.types.is_fixed_size_binary(values.type) and pa.types.is_primitive(target.value_type):
+        return numbers_of(values, target)  # a vector, as files hold it
     if not is_list_like(values.type):
         raise SchemaMismatch(path, values.type, target, "A list cannot come from another type: rebuild the column.")
     offsets, inner = list_runs(values, path)
     children = conform_array(inner, target.value_field, f"{path}.element", altered=altered)
     return assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [children])
+
+
+def _vector(values: pa.Array, target: pa.DataType, path: str, vector: Vector) -> pa.Array:
+    if values.type == vector.stored:
+        return numbers_of(values, target)
+    if not is_list_like(values.type):
+        raise SchemaMismatch(path, values.type, str(vector), f"Give lists of {vector.dimension} numbers.")
+    present = values.drop_null() if values.null_count else values  # below a null list anything may lie
+    offsets, inner = list_runs(present, path)
+    lists = assemble(target, len(present), None, [offsets], [vector.elements(inner, path)])
+    vector.check(lists, path)
+    return lists if not values.null_count else spread(lists, values.is_valid().to_numpy(zero_copy_only=False))
 
 
 def _map(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:

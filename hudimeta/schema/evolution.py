@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch, UnsupportedEvolution
 from hudimeta.schema.conform import cast_advice
+from hudimeta.schema.hudi_types import has_own_type, hudi_type_of, vector_of
 from hudimeta.schema.normalise import normalise_schema
 from hudimeta.schema.promotion import Fit, fit, is_bytes, is_list_like, is_text
 
@@ -175,8 +176,21 @@ class _SideBySide:
         return field.with_nullable(True)
 
     def _field(self, table: pa.Field, given: pa.Field, path: str) -> pa.Field:
+        if hudi_type_of(given) not in (None, hudi_type_of(table)):
+            hint = "Write the values to a new column."
+            raise UnsupportedEvolution(path, f"from {hudi_type_of(table) or table.type} to {hudi_type_of(given)}", hint)
+        vector = vector_of(table)
+        if vector is not None:
+            if not (pa.types.is_null(given.type) or (is_list_like(given.type) and vector.takes(given.type.value_type))):
+                raise SchemaMismatch(path, given.type, str(vector), f"Give lists of {vector.dimension} numbers.")
+            return table
         kind = self._type(table.type, given.type, path)
-        return table if kind.equals(table.type, check_metadata=True) else table.with_type(kind)
+        if kind.equals(table.type, check_metadata=True):
+            return table
+        if has_own_type(table):
+            hint = "Write the values to a new column."
+            raise UnsupportedEvolution(path, f"{table.type} is a type of its own, to {given.type}", hint)
+        return table.with_type(kind)
 
     def _type(self, table: pa.DataType, given: pa.DataType, path: str) -> pa.DataType:
         if pa.types.is_null(given):

@@ -7,8 +7,8 @@
 
 `.hoodie/.schema/<requested>_<completed>.schemacommit` is `{"schemas":[…]}`, newest first, all versions so far. Version 0 is the
 schema before the first ALTER, any other version is the instant of its ALTER. Types are names (`int`, `decimal(10, 2)`,
-`fixed[4]`) or objects: `{"type":"record","fields":[…]}`, `{"type":"array","element_id":…,"element":…,"element_optional":…}`,
-`{"type":"map","key_id":…,"key":…,"value_id":…,"value":…,"value_optional":…}`. Ids are never used again.
+`vector[4, FLOAT, FIXED_BYTES]`) or objects: `{"type":"record","fields":[…]}`, `{"type":"array","element_id":…,"element":…,
+"element_optional":…}`, `{"type":"map","key_id":…,"key":…,"value_id":…,"value":…,"value_optional":…}`. Ids are never used again.
 
 Release 1.2.0 of Apache Hudi writes `timestamp-millis`, `local-timestamp-micros` and their like, and cannot read them: it takes
 the whole history for none, and does not find renamed columns by names. It reads `local_timestamp_micros`, as written here.
@@ -27,7 +27,9 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, SchemaError
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.vectors import Vector
 from hudimeta.schema.conform import assemble, list_runs
+from hudimeta.schema.hudi_types import HUDI_TYPE_KEY
 from hudimeta.schema.promotion import Fit, fit
 from hudimeta.types import META_COLUMNS
 
@@ -48,7 +50,6 @@ SCHEMA_SUFFIX = ".schemacommit"
 """Where schema commits lie; requested and inflight files beside them are empty."""
 
 _COMPLETED = re.compile(r"\d{14,17}(_\d{14,17})?\.schemacommit")
-
 MAX_DEPTH = 64
 DAMAGED = "The schema history is damaged: restore the file, or read with the table's present schema only."
 
@@ -102,7 +103,8 @@ class SchemaColumn:
     @property
     def field(self) -> pa.Field:
         """As an Arrow field."""
-        return pa.field(self.name, self.type, self.optional)
+        vector = Vector.in_history(self.stored)
+        return pa.field(self.name, self.type, self.optional, vector and {HUDI_TYPE_KEY: str(vector).encode()})
 
 
 @dataclass(frozen=True)
@@ -366,7 +368,8 @@ def _type(stored: Json, depth: int) -> tuple[pa.DataType, tuple[SchemaColumn, ..
     if depth > MAX_DEPTH:
         raise SchemaError(f"the schema history nests deeper than {MAX_DEPTH} levels", DAMAGED)
     if isinstance(stored, str):
-        return _leaf(stored.lower()), ()
+        vector = Vector.in_history(stored)
+        return _leaf(stored.lower()) if vector is None else vector.arrow, ()
     if stored["type"] == "record":
         fields = tuple(_columns(stored["fields"], depth + 1))
         return pa.struct([c.field for c in fields]), fields

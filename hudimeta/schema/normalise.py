@@ -24,6 +24,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.schema.hudi_types import declared_field
 from hudimeta.schema.names import check_names, strip_meta_columns
 from hudimeta.schema.promotion import is_bytes, is_list_like, is_text
 
@@ -49,7 +50,7 @@ def normalise_schema(schema: pa.Schema, *, allow_null_type: bool = False) -> pa.
     check_names(data)
     if not len(data):
         raise SchemaMismatch("*", "missing: there is no data column", "at least one column", "Pass rows with columns.")
-    return pa.schema([normalise_field(f, allow_null_type=allow_null_type) for f in data])
+    return pa.schema([declared_field(normalise_field(f, allow_null_type=allow_null_type)) for f in data])
 
 
 def normalise_field(field: pa.Field, path: str = "", *, allow_null_type: bool = False) -> pa.Field:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError, UnsupportedFeature
-from hudimeta.schema import avro_to_arrow, normalise_type, resolve_table_schema, strip_meta_columns, with_meta_columns
+from hudimeta.schema import (
+    avro_to_arrow,
+    normalise_type,
+    resolve_table_schema,
+    shown_metadata,
+    strip_meta_columns,
+    vector_of,
+    with_meta_columns,
+)
 from hudimeta.table.remembered import refuse_other_table
 
 if TYPE_CHECKING:
@@ -125,8 +133,13 @@ def _commits(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """A stored schema as readers see it: everything nullable, no field metadata, types that Spark has too."""
-    return pa.schema([pa.field(f.name, _plain_type(f.type, f.name)) for f in schema])
+    """A stored schema as readers see it: everything nullable, types that Spark has too; of metadata, `hudi_type` alone."""
+    return pa.schema([pa.field(f.name, _plain_column(f), metadata=shown_metadata(f)) for f in schema])
+
+
+def _plain_column(field: pa.Field) -> pa.DataType:
+    # Of small integers only vectors have any, whose lists tell by their type how wide their elements are in files.
+    return pa.list_(field.type.value_type) if vector_of(field) is not None else _plain_type(field.type, field.name)
 
 
 def _plain_type(kind: pa.DataType, path: str) -> pa.DataType:

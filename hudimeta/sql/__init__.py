@@ -14,6 +14,7 @@ from hudimeta.sql.constants import is_constant
 from hudimeta.sql.cursor import BETWEEN_WORDS, with_backticks
 from hudimeta.sql.defaults import has_query, is_default, with_defaults, without_defaults
 from hudimeta.sql.forms import Form, form_of
+from hudimeta.sql.hudi_types import in_types_of_spark
 from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters, with_literals
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
@@ -120,6 +121,7 @@ __all__ = [
     "form_of",
     "function_tables",
     "identifier_calls",
+    "in_types_of_spark",
     "has_query",
     "is_constant",
     "is_default",

@@ -5,7 +5,7 @@ Files stay as they are. From then on each commit carries the history of the colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -18,13 +18,22 @@ from hudimeta.commit.published_schema import PublishedSchema
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
-from hudimeta.errors import ConfigError, UnsupportedEvolution
+from hudimeta.errors import ConfigError, UnsupportedEvolution, UnsupportedFeature
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type, has_statistics
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
-from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, conform_array, normalise_type, with_meta_columns
+from hudimeta.schema import (
+    SchemaChange,
+    SchemaHistory,
+    check_key_texts,
+    conform_array,
+    hudi_type_of,
+    normalise_type,
+    with_meta_columns,
+)
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names, renamed
+from hudimeta.schema.hudi_types import declared_field
 from hudimeta.schema.promotion import Fit, fit
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.snapshot.table_schema import files_hold
@@ -64,6 +73,7 @@ def _fields_of(argument: str, given: Mapping[str, pa.DataType] | pa.Schema | Seq
         raise _no_types(argument, given) from error
     if not all(isinstance(field, pa.Field) and is_text(field.name) for field in fields):
         raise _no_types(argument, given)
+    _refuse_own_types(declared_field(field) for field in fields)
     return fields
 
 
@@ -87,6 +97,7 @@ def alter(session: WriteSession, change: Alteration, prepare: Prepare) -> Commit
     """
     timings, operation = Timings(), Operation.ALTER_SCHEMA
     snapshot = session.snapshot_now()
+    _refuse_own_types(snapshot.schema.stored)
     _check_indexes(snapshot, change)
     _next_version(session, snapshot, change, 1)  # whatever does not fit is refused before anything is written
     _check_values(snapshot, change)
@@ -168,6 +179,15 @@ def _check_values(snapshot: Snapshot, change: Alteration) -> None:
             if len(lost):
                 said = f"from {before} to {after}, which does not hold {lost[0].as_py()!r}"
                 raise UnsupportedEvolution(path, said, "Update such rows first, or add a column of the new type and fill it.")
+
+
+def _refuse_own_types(columns: Iterable[pa.Field]) -> None:
+    """Refuse columns of types that the history of a schema has no way to write which Apache Hudi would read again."""
+    for column in columns:
+        kind = hudi_type_of(column)
+        if kind is not None:
+            hint = "Add columns by writing rows that have them, or copy the rows into a new table."
+            raise UnsupportedFeature(f"altering a table with column {column.name} of type {kind}", hint)
 
 
 def _check_indexes(snapshot: Snapshot, change: Alteration) -> None:

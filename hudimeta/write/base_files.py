@@ -24,6 +24,7 @@ from hudimeta.formats.parquet import (
 )
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys
 from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.vectors import as_stored
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import NO_CHANGE, FileFacts, KeyChanges, WantedFacts, row_changes
 from hudimeta.indexes.written_file import WrittenFile
@@ -264,8 +265,8 @@ class BaseFileWriter:
 
     def _write(self, file: _File) -> WrittenFile:
         marker = _marker(file.partition_path, file.name, merges=file.previous is not None)
-        stored = file.rows if self._format.populate else hide_meta_columns(file.rows, file_name=True)
         form, name = self._format, str(file.name)
+        stored = as_stored(file.rows if form.populate else hide_meta_columns(file.rows, file_name=True), form.avro_schema)
         settings = ParquetSettings(form.codec, bloom=form.bloom)
         with marked_output(self._storage, self._instant, marker, in_task=form.in_task) as stream:
             if file.kept is not None:

@@ -8,7 +8,6 @@ of the same key.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,6 +15,7 @@ from functools import cached_property, partial
 import pyarrow as pa
 
 from hudimeta.commit.markers import Marker, MarkerKind, marked_output
+from hudimeta.formats.avro.narrowed import narrowed
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import (
     BlockType,
@@ -28,6 +28,7 @@ from hudimeta.formats.log import (
     seal_blocks,
 )
 from hudimeta.formats.parquet import column_bounds
+from hudimeta.formats.vectors import as_stored
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import FileFacts, KeyChanges
 from hudimeta.indexes.written_file import WrittenFile
@@ -258,11 +259,10 @@ class LogFileWriter:
 
     def _stated(self, rows: pa.Table, header: Mapping[HeaderKey, str]) -> Mapping[HeaderKey, str]:
         """A header with the schema of the rows, which may lack columns of the table."""
-        stated = parse_json(self._format.avro_schema)
-        if len(stated["fields"]) == rows.num_columns:
-            return {**header, HeaderKey.SCHEMA: self._format.avro_schema}
-        stated["fields"] = [f for f in stated["fields"] if f["name"] in rows.column_names]
-        return {**header, HeaderKey.IS_PARTIAL: "true", HeaderKey.SCHEMA: json.dumps(stated)}
+        whole = self._format.avro_schema
+        if len(parse_json(whole)["fields"]) == rows.num_columns:
+            return {**header, HeaderKey.SCHEMA: whole}
+        return {**header, HeaderKey.IS_PARTIAL: "true", HeaderKey.SCHEMA: narrowed(whole, rows.column_names)}
 
     def _avro_block(self, rows: pa.Table, header: Mapping[HeaderKey, str], _: _Entries) -> bytearray:
         return frame_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, header[HeaderKey.SCHEMA]))
@@ -271,7 +271,8 @@ class LogFileWriter:
         return frame_block(BlockType.HFILE_DATA, header, encode_hfile_content(rows, header[HeaderKey.SCHEMA], KEY_COLUMN))
 
     def _parquet_block(self, rows: pa.Table, header: Mapping[HeaderKey, str], entries: _Entries) -> bytearray:
-        content = encode_parquet_content(rows, compression=self._format.codec, entries=entries)
+        stored = as_stored(rows, header[HeaderKey.SCHEMA])
+        content = encode_parquet_content(stored, compression=self._format.codec, entries=entries)
         return frame_block(BlockType.PARQUET_DATA, header, content)
 
     def _statistics(self, rows: pa.Table, partition_path: str, name: str) -> pa.Table:

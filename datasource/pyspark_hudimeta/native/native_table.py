@@ -25,7 +25,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from hudimeta.config.options import READ_CORRUPT
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.read.chosen_partitions import chosen_partitions
-from hudimeta.read.native_files import foreign_instants, holds_times
+from hudimeta.read.native_files import foreign_instants, unlike_column
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
 from hudimeta.redaction import hidden
@@ -121,9 +121,9 @@ class NativeTable:
             return "rows must be merged or converted, and attach was given no staging folder that all machines reach"
         if converted > _MOST_CONVERTED:
             return f"{converted:,} bytes of its files are ORC, or older than a change of the types or names of columns"
-        times = [column.name for column in self._snapshot.schema.arrow if holds_times(column.type)]
-        if times:
-            return f"column {times[0]} holds times of day, which Spark's own reader does not show as numbers"
+        unlike = unlike_column(self._snapshot.schema, self._snapshot.schema.arrow.names)
+        if unlike:
+            return unlike
         exact = self._path_values(pa.array([], pa.string())).column_names
         unclear = [name for name in self.from_path if name not in exact]
         return f"column {unclear[0]} is nowhere but in the partition paths, which do not state it exactly" if unclear else ""

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructField, StructType
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.schema import check_names
+from hudimeta.schema import HUDI_TYPE_KEY, check_names
 from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, TableName, quoted
 from pyspark_hudimeta.arrow_types import declared_schema, nullable
 from pyspark_hudimeta.routed.assignment import column_of
@@ -207,7 +207,11 @@ def _type(text: str, name: str) -> Any:
 
 
 def _arrow_type(text: str, name: str) -> pa.DataType:
-    return declared_schema(_declared(text, name)).field(0).type
+    field = declared_schema(_declared(text, name)).field(0)
+    if HUDI_TYPE_KEY in (field.metadata or {}):
+        hint = "Write rows with the column, and its type as hudi_type in the metadata of the DataFrame's column."
+        raise UnsupportedFeature(f"ALTER TABLE with a column of type {text}", hint)
+    return field.type
 
 
 def _declared(text: str, name: str) -> StructType:

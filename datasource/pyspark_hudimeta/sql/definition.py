@@ -19,11 +19,11 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
 from hudimeta.schema import normalise_schema
-from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
+from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, in_types_of_spark, quoted, without_defaults
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
-from pyspark_hudimeta.arrow_types import declared_schema, nullable, spark_schema
+from pyspark_hudimeta.arrow_types import HUDI_TYPE, declared_schema, nullable, spark_schema
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
@@ -269,14 +269,14 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
     if rows is not None and (statement.columns is not None or statement.partition_columns):
         raise UnsupportedFeature("CREATE TABLE … AS SELECT with types of columns", "Cast in the query.")
     if rows is not None:
-        found = StructType([StructField(c.name, nullable(c.dataType)) for c in rows.schema if c.name not in META_COLUMNS])
+        found = StructType([_of_query(column) for column in rows.schema if column.name not in META_COLUMNS])
     else:
         listed = ", ".join(text for text in (statement.columns, statement.partition_columns) if text)
         listed, stated = without_defaults(listed)
         found = declared_fields(listed)
         defaults = checked_defaults(session, found, stated)
     for column in found:
-        odd = sorted(set(column.metadata or {}) - {"comment"})
+        odd = sorted(set(column.metadata or {}) - {"comment", HUDI_TYPE})
         if odd:
             raise UnsupportedFeature(f"{odd[0]} of column {column.name}", "Give the value in each INSERT.")
     twice = [c.name for n, c in enumerate(found) if c.name.lower() in (other.name.lower() for other in found[:n])]
@@ -285,6 +285,10 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
     last = [column_of(found, name) for name in statement.partition_by]
     by_name = {column.name: column for column in found}
     return StructType([c for c in found if c.name not in last] + [by_name[name] for name in last]), defaults
+
+
+def _of_query(column: StructField) -> StructField:
+    return _as_of_hudi(StructField(column.name, nullable(column.dataType)), (column.metadata or {}).get(HUDI_TYPE))
 
 
 def declared_fields(text: str) -> StructType:
@@ -296,13 +300,20 @@ def declared_fields(text: str) -> StructType:
     hint = (
         "Give columns as name and type, with NOT NULL, DEFAULT and COMMENT if you like; other clauses Hudi tables do not have."
     )
+    text, kinds = in_types_of_spark(text)
     try:
         found = StructType.fromDDL(text)
     except ParseException as error:
         raise UnsupportedFeature(f"the declaration of columns ({text})", hint) from error
     if not isinstance(found, StructType) or not found.names:  # PySpark takes `id int primary key` for something else
         raise UnsupportedFeature(f"the declaration of columns ({text})", hint)
-    return _without_lengths(found)
+    return _without_lengths(StructType([_as_of_hudi(column, kinds.get(column.name)) for column in found]))
+
+
+def _as_of_hudi(column: StructField, kind: str | None) -> StructField:
+    if kind is None:
+        return column
+    return StructField(column.name, column.dataType, column.nullable, {**(column.metadata or {}), HUDI_TYPE: kind})
 
 
 def _without_lengths(columns: StructType) -> StructType:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from hudimeta.schema import hudi_type_of
 from hudimeta.sql import Ask, quoted
 from hudimeta.types import TableType
+from pyspark_hudimeta.arrow_types import HUDI_TYPE
 from pyspark_hudimeta.plain.registration import DEFAULT_KEY, stated_options, with_default_values
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.session import OWNS_FILES, literal, opened
@@ -148,7 +150,9 @@ def _as_stored(kind: DataType, stored: pa.DataType | pa.Schema) -> DataType:
         if one.name not in names:
             return one
         field = stored.field(one.name)
-        return StructField(one.name, _as_stored(one.dataType, field.type), field.nullable, one.metadata)
+        kind = hudi_type_of(field)
+        metadata = one.metadata if kind is None else {**(one.metadata or {}), HUDI_TYPE: kind}
+        return StructField(one.name, _as_stored(one.dataType, field.type), field.nullable, metadata)
 
     return StructType([column(one) for one in kind])
 
@@ -173,7 +177,8 @@ def declared_type(kind: DataType) -> str:
 def declared_column(column: StructField) -> str:
     """A column as CREATE TABLE declares it."""
     comment = (column.metadata or {}).get("comment")
-    words = [quoted(column.name), declared_type(column.dataType), *([] if column.nullable else ["NOT NULL"])]
+    kind = (column.metadata or {}).get(HUDI_TYPE) or declared_type(column.dataType)
+    words = [quoted(column.name), kind, *([] if column.nullable else ["NOT NULL"])]
     default = (column.metadata or {}).get(DEFAULT_KEY)
     words += [f"DEFAULT {default}"] if default is not None else []
     return " ".join([*words, *([f"COMMENT {literal(comment)}"] if comment is not None else [])])

@@ -42,6 +42,7 @@ from hudimeta.sql import (
     TableName,
     Update,
     Vacuum,
+    in_types_of_spark,
     may_write,
     named_parameters,
     parse,
@@ -138,11 +139,17 @@ def _check_by_spark(session: SqlSession, statement: Statement | None, text: str)
     if session.jvm is None or not isinstance(statement, _READ_BY_SPARK) or known.keys() != given.keys():
         return
     try:
-        session.jvm.session.sessionState().sqlParser().parsePlan(with_literals(text, known))
+        session.jvm.session.sessionState().sqlParser().parsePlan(with_literals(_in_words_of_spark(statement, text), known))
     except PySparkException as error:
         if "parameter" in str(error).lower():  # one without a value, as Spark says where it is given values
             session.plain(f"EXPLAIN {text}", session.parameters)
         raise
+
+
+def _in_words_of_spark(statement: Statement | None, text: str) -> str:
+    """A definition without the types that Apache Hudi adds to Spark's."""
+    listed = statement.columns if isinstance(statement, CreateTable) else None
+    return text if not listed else text.replace(listed, in_types_of_spark(listed)[0], 1)
 
 
 def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:

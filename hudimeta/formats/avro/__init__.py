@@ -4,6 +4,7 @@ __all__ = [
     "commit_metadata",  # what commits say, in both of its forms
     "container",  # object container files
     "delete_list",  # the deletes of a delete block
+    "narrowed",  # some fields of a record, as a record
     "nodes",  # schemas as trees that rows are coded by
     "ordering",  # ordering values of deletes
     "rows",  # rows of log blocks

@@ -25,8 +25,9 @@ from hudimeta.formats.avro.nodes import SchemaNode, parse_record
 from hudimeta.formats.avro.ordering import DELETES_SCHEMA, ELEMENT_TYPE, LOCAL_DATE, ORDERING_TYPE, Wrapper, wrapper_for
 from hudimeta.formats.avro.positions import SPARE_BYTES, Walker
 from hudimeta.formats.avro.row_decoder import RowDecoder
-from hudimeta.formats.avro.row_encoder import Piece, borders_of, encode_value, join_pieces, spread
+from hudimeta.formats.avro.row_encoder import Piece, borders_of, encode_value, join_pieces
 from hudimeta.formats.avro.varint import Longs, encode_longs
+from hudimeta.formats.plain_arrays import spread
 
 __all__ = ["decode_delete_list", "encode_delete_list"]
 

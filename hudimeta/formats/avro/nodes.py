@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.vectors import vector_in
 
 __all__ = ["LOGICAL_TYPES", "MAX_DEPTH", "MAX_NODES", "ValueKind", "SchemaNode", "parse_record"]
 
@@ -39,6 +40,7 @@ class ValueKind(enum.Enum):
     BYTES = enum.auto()
     STRING = enum.auto()
     FIXED = enum.auto()
+    VECTOR = enum.auto()
     ENUM = enum.auto()
     DECIMAL = enum.auto()
     DECIMAL_FIXED = enum.auto()
@@ -59,7 +61,7 @@ class SchemaNode:
         null_branch: Index of null in that union, -1 without.
         children: Fields of a record; the item of an array; of a map one record of key and value.
         names: Field names of a record, symbols of an enum.
-        size: Bytes of a fixed.
+        size: Bytes of a fixed, and of a vector.
         least: Fewest bytes of a datum, union included.
     """
 
@@ -86,7 +88,7 @@ class SchemaNode:
     @property
     def width(self) -> int:
         """Bytes of a value that is there, where all take the same; else -1."""
-        return self.size if self.kind in (ValueKind.FIXED, ValueKind.DECIMAL_FIXED) else _WIDTHS.get(self.kind, -1)
+        return self.size if self.kind in _SIZED else _WIDTHS.get(self.kind, -1)
 
     @property
     def field(self) -> pa.Field:
@@ -94,6 +96,7 @@ class SchemaNode:
         return pa.field(self.path.rpartition(".")[2], self.arrow, self.nullable)
 
 
+_SIZED = (ValueKind.FIXED, ValueKind.VECTOR, ValueKind.DECIMAL_FIXED)
 _WIDTHS = {ValueKind.NULL: 0, ValueKind.BOOLEAN: 1, ValueKind.FLOAT: 4, ValueKind.DOUBLE: 8}
 
 _PRIMITIVES: dict[str, tuple[ValueKind, pa.DataType, int]] = {
@@ -213,6 +216,9 @@ class _Parser:
             self._define(schema, namespace)
         if logical == "decimal" and kind in ("bytes", "fixed"):
             return _decimal(schema, kind, path)
+        vector = vector_in(schema)
+        if vector is not None:
+            return SchemaNode(ValueKind.VECTOR, vector.arrow, path, size=vector.size, least=vector.size)
         if kind == "fixed":
             size = _positive(schema["size"])
             return SchemaNode(ValueKind.FIXED, pa.binary(size), path, size=size, least=size)

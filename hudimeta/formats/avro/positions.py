@@ -183,7 +183,7 @@ _SKIPS: dict[ValueKind, Callable[[Walker, SchemaNode, Longs, Longs], Longs]] = {
     **dict.fromkeys((ValueKind.INT, ValueKind.LONG, ValueKind.ENUM), Walker._skip_long),
     **dict.fromkeys((ValueKind.BYTES, ValueKind.STRING, ValueKind.DECIMAL), Walker._skip_span),
     **dict.fromkeys((ValueKind.NULL, ValueKind.BOOLEAN, ValueKind.FLOAT, ValueKind.DOUBLE), Walker._skip_fixed),
-    **dict.fromkeys((ValueKind.FIXED, ValueKind.DECIMAL_FIXED), Walker._skip_fixed),
+    **dict.fromkeys((ValueKind.FIXED, ValueKind.VECTOR, ValueKind.DECIMAL_FIXED), Walker._skip_fixed),
     ValueKind.RECORD: Walker._skip_record,
     ValueKind.ARRAY: Walker._skip_items,
     ValueKind.MAP: Walker._skip_items,

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.positions import Walker
-from hudimeta.formats.avro.row_encoder import spread
 from hudimeta.formats.avro.varint import Bytes, Longs
+from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.vectors import numbers_of
 
 __all__ = ["RowDecoder"]
 
@@ -111,7 +112,11 @@ class RowDecoder:
     def _fixed(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, node.size, end)
         content = self._gather(at, after).buffers()[2]
-        return pa.Array.from_buffers(node.arrow, len(at), [None, content], null_count=0), after
+        return pa.Array.from_buffers(pa.binary(node.size), len(at), [None, content], null_count=0), after
+
+    def _vector(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
+        values, after = self._fixed(node, at, end)
+        return numbers_of(values, node.arrow), after
 
     def _enum(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
@@ -187,6 +192,7 @@ _VALUES: dict[ValueKind, Callable[[RowDecoder, SchemaNode, Longs, Longs], _Colum
     ValueKind.BYTES: RowDecoder._bytes,
     ValueKind.STRING: RowDecoder._string,
     ValueKind.FIXED: RowDecoder._fixed,
+    ValueKind.VECTOR: RowDecoder._vector,
     ValueKind.ENUM: RowDecoder._enum,
     ValueKind.DECIMAL: RowDecoder._decimal,
     ValueKind.DECIMAL_FIXED: RowDecoder._decimal_fixed,

@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.varint import Bytes, Longs, encode_longs
+from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.vectors import bytes_of
 
-__all__ = ["Piece", "borders_of", "encode_record", "encode_value", "join_pieces", "spread"]
+__all__ = ["Piece", "borders_of", "encode_record", "encode_value", "join_pieces"]
 
 DECIMAL_BYTES = 16
 _NOTHING = pa.scalar(b"", pa.large_binary())
@@ -105,7 +107,15 @@ def _text(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]
 
 
 def _fixed(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
-    column = _cast(node, column).cast(pa.binary()).cast(pa.large_binary())
+    return _sized(node, _cast(node, column), valid)
+
+
+def _vector(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
+    return _sized(node, bytes_of(_cast(node, column), node.size), valid)
+
+
+def _sized(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
+    column = column.cast(pa.binary()).cast(pa.large_binary())
     if valid is None:
         return [column]
     return [_with_branch(node, np.empty((len(column), 0), np.uint8), None, valid), column]
@@ -178,11 +188,6 @@ def _item_pieces(node: SchemaNode, column: pa.Array, begin: int, stop: int) -> l
     key, value = item.children
     keys, values = (side.slice(begin, stop - begin) for side in (column.keys, column.items))
     return [*encode_value(key, keys), *encode_value(value, values)]
-
-
-def spread(values: pa.Array, valid: Mask) -> pa.Array:
-    """The values, one for each True of `valid` and in order, with nulls between them where it is False."""
-    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
 def _nested(node: SchemaNode, pieces: list[Piece], count: int, valid: Mask | None) -> list[Piece]:
@@ -275,6 +280,7 @@ _VALUES: dict[ValueKind, Callable[[SchemaNode, pa.Array, Mask | None], list[Piec
     ValueKind.NULL: _null,
     ValueKind.BOOLEAN: _boolean,
     ValueKind.FIXED: _fixed,
+    ValueKind.VECTOR: _vector,
     ValueKind.ENUM: _enum,
     ValueKind.DECIMAL: _decimal,
     ValueKind.DECIMAL_FIXED: _decimal_fixed,

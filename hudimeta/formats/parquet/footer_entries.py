@@ -19,6 +19,7 @@ from hudimeta.formats.parquet.footer import (
     MODEL_KEY,
 )
 from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
+from hudimeta.formats.vectors import COLUMNS_KEY, vector_columns
 
 __all__ = ["BloomSettings", "footer_entries"]
 
@@ -61,6 +62,9 @@ def footer_entries(
     entries = {CALENDAR_KEY: _CALENDAR}
     if avro_schema is not None:
         entries |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"}
+        vectors = vector_columns(avro_schema)
+        if vectors:
+            entries[COLUMNS_KEY] = ",".join(f"{name}:{vector}" for name, vector in vectors.items())
     if told is None and keys().null_count:  # a table with virtual keys: no keys in the file, so nothing to look up by
         return entries, None, None
     count, low, high = _counted(keys()) if told is None else told
