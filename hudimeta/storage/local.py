@@ -19,6 +19,7 @@ from typing import Any
 from hudimeta.errors import NotFound
 from hudimeta.storage.inside import LocalFolders, check_kind, inside
 from hudimeta.storage.local_listing import LocalListing, info_of
+from hudimeta.storage.local_locks import to_lock
 from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, translated
 from hudimeta.storage.local_order import LocalOrder
 from hudimeta.storage.local_staged import LocalStaged
@@ -131,16 +132,12 @@ class LocalStorage:
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`: the comparison and the replacement happen under a lock on the file's folder."""
         folder = os.path.dirname(self.place_of(path))
-        with translated(path):
-            fd = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                if self.read(path) != expected:
-                    return False
-                self.put(path, data)
-                return True
-            finally:
-                os.close(fd)
+        with translated(path), to_lock(folder, os.O_RDONLY) as fd:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if self.read(path) != expected:
+                return False
+            self.put(path, data)
+            return True
 
     @contextlib.contextmanager
     def in_one_go(self) -> Iterator[None]:
@@ -155,18 +152,16 @@ class LocalStorage:
     def guard(self, path: str) -> Iterator[bool]:
         """See `Storage.guard`: an advisory lock on the file, which ends with the process."""
         target = self.place_of(path)
-        with translated(path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        try:
+        with contextlib.ExitStack() as closing:
+            with translated(path):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                fd = closing.enter_context(to_lock(target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
             else:
                 yield True
-        finally:
-            os.close(fd)
 
     def delete(self, path: str) -> bool:
         """See `Storage.delete`."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
 from hudimeta.storage.inside import linked
+from hudimeta.storage.local_locks import to_lock
 
 __all__ = [
     "AGAIN",
@@ -84,11 +85,11 @@ def replace(target: str, data: bytes, before: BeforeName) -> bool:
     Who writes under that name holds the operating system's lock on the file that has it.
     """
     temporary = target + TEMPORARY_SUFFIX
-    try:
-        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    except FileNotFoundError:  # its folder is gone, and the target with it
-        return False
-    try:
+    with contextlib.ExitStack() as closing:
+        try:
+            fd = closing.enter_context(to_lock(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK))
+        except FileNotFoundError:  # its folder is gone, and the target with it
+            return False
         fcntl.flock(fd, fcntl.LOCK_EX)
         if not _has_name(fd, temporary):
             return False
@@ -108,8 +109,6 @@ def replace(target: str, data: bytes, before: BeforeName) -> bool:
             os.unlink(temporary)
             raise
         return True
-    finally:
-        os.close(fd)
 
 
 def _has_name(fd: int, path: str) -> bool:
