@@ -352,6 +352,9 @@ class _Translation:
         """The Arrow type that a cast names."""
         to = node.args["to"]
         name = getattr(to.this, "name", str(to.this))
+        collation = to.args.get("collate")
+        if collation is not None and collation.name.upper() != "UTF8_BINARY":
+            raise self.refuse(node, "names a collation, by which texts are equal that are not the same")
         if name in ("DECIMAL", "BIGDECIMAL"):
             sizes = [int(param.name[:_MOST_DIGITS]) for param in to.expressions] + [10, 0][len(to.expressions) :]
             if not 1 <= sizes[0] <= 38 or not 0 <= sizes[1] <= sizes[0]:

@@ -41,6 +41,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "predicates.md"
         ("array_position(ai, 1.5) = 0", "CAST(… AS INT)"),
         ("array_contains(ai, NULL)", "a value of its elements' type"),
         ("element_at(ai, NULL) = 1", "an INT"),
+        ("CAST(s AS STRING COLLATE UTF8_LCASE) = 'A'", "collation"),
+        ("s COLLATE UTF8_LCASE = 'A'", "COLLATE"),
         (f"c1 > {'9' * 5000}", "38 digits"),
         (f"c1 > -{'9' * 5000}", "38 digits"),
         (f"c1 > {'9' * 5000}L", "out of the range"),

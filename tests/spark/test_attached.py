@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrameReader
 
 import hudimeta
+from hudimeta.errors import PredicateError
 from tests.spark.attached import NATIVE_SCAN, PYTHON_SCAN, files_read, mor, plan, reports_of, shown, staging
 from tests.spark.tables import contents, create, ids, refusal, rows
 from tests.spark.test_reads import FRAME_SHAPES, SQL_SHAPES, load
@@ -186,6 +187,15 @@ def test_a_session_may_have_every_zone_that_spark_knows(
     (report,) = reports_of(attached, lambda: ids(frame))
     assert ids(frame) == [2, 3]
     assert bool(report.not_understood) == (zone == "+01:02:03")
+
+
+def test_a_collation_leaves_no_partition_out(attached: SparkSession, tmp_path: Path) -> None:
+    """By it `A` is equal to `a`."""
+    table = create(tmp_path / "t", rows(range(2)).set_column(1, "part", pa.array(["A", "b"])))
+    same = "CAST(part AS STRING COLLATE UTF8_LCASE) = CAST(lower(part) AS STRING COLLATE UTF8_LCASE)"
+    assert ids(load(attached, tmp_path / "t").where(same)) == [0, 1]
+    with pytest.raises(PredicateError, match="names a collation"):
+        table.scan(where=same)
 
 
 def test_files_of_a_large_table_go_over_in_one_piece(
