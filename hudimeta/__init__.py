@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hudimeta.config import HudiWarning
     from hudimeta.errors import HudiError
     from hudimeta.indexes.scan_report import ScanReport
+    from hudimeta.read.blobs import read_blobs
     from hudimeta.read.scan import Scan
     from hudimeta.read.scan_plan import ScanPlan
     from hudimeta.read.split import Split, read_split
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "bootstrap",
     "errors",
+    "read_blobs",
     "read_split",
 ]
 
@@ -47,6 +49,7 @@ _HOMES = {
     "Split": "hudimeta.read.split",
     "Table": "hudimeta.api.table",
     "bootstrap": "hudimeta.api.bootstrapping",
+    "read_blobs": "hudimeta.read.blobs",
     "read_split": "hudimeta.read.split",
 }
 """Where each name lives; imported when first asked for, so that `import hudimeta` costs next to nothing."""

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.functions import udtf
+from pyspark.sql.functions import arrow_udf, udtf
+from pyspark.sql.types import BinaryType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
-from hudimeta import Table
+from hudimeta import Table, read_blobs
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, TableNotFound
 from hudimeta.metadata.whole_records import WHOLE_RECORD
@@ -39,6 +40,7 @@ __all__ = [
     "HudiQuery",
     "HudiTableChanges",
     "HudiTimeline",
+    "READ_BLOB",
     "register_functions",
 ]
 
@@ -249,13 +251,22 @@ FUNCTIONS: Mapping[str, type] = {
 """The functions by their names in SQL; `hudi_query_timeline` is Hudi's own name of `hudi_timeline`."""
 
 
+READ_BLOB = "read_blob"
+"""The function of a BLOB's bytes, by Apache Hudi's name."""
+
+
 def register_functions(spark: SparkSession) -> None:
-    """Make the table functions known to a session, classic or Connect; others of the same server do not see them.
+    """Make the table functions and `read_blob` known to a session, classic or Connect; others of its server do not see them.
 
     Doing it twice does no harm.
     """
     for name, function in FUNCTIONS.items():
         spark.udtf.register(name, udtf(function, useArrow=True))
+    spark.udf.register(READ_BLOB, arrow_udf(_read_blob, BinaryType()))
+
+
+def _read_blob(blobs: pa.Array) -> pa.Array:
+    return read_blobs(blobs).cast(pa.binary())
 
 
 # Arguments

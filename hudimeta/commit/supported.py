@@ -26,9 +26,10 @@ def check_supported(properties: TableProperties, options: Options) -> None:
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
         (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),
     )
+    readable = "" if properties.base_file_format in ("HFILE", "LANCE") else "; reading it works"
     for applies, feature in refusals:
         if applies:
-            raise UnsupportedFeature(feature, "Write to this table with Apache Hudi; reading it works.")
+            raise UnsupportedFeature(feature, f"Write to this table with Apache Hudi{readable}.")
     least, most = options.get(keys.ARCHIVE_MIN), options.get(keys.ARCHIVE_MAX)
     if options.is_set(keys.ARCHIVE_MIN) and options.is_set(keys.ARCHIVE_MAX) and most <= least:
         raise ConfigError(keys.ARCHIVE_MAX.key, most, f"more than {keys.ARCHIVE_MIN.key}, which is {least}")

@@ -1,6 +1,7 @@
 """Reading: which slices a predicate leaves, and their rows; incremental and CDC queries."""
 
 __all__ = [
+    "blobs",  # the bytes of BLOBs
     "cdc_images",  # rows as JSON texts
     "cdc_reader",  # the changes of one commit to one file group
     "cdc_scan",  # a CDC query

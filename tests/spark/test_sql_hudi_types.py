@@ -35,6 +35,11 @@ def test_vectors_and_blobs_are_columns_of_sql(attached: SparkSession, tmp_path: 
     )
     assert rows(attached, name, "id, emb, small, doc.data") == [(1, [4, 4], [1, 2], b"\1"), (2, [9, 8], [3, 4], None)]
     assert rows(attached, f"{name} where emb[0] > 5", "id") == [(2,)]
+    (tmp_path / "content").write_bytes(b"0123456789")
+    place = f"named_struct('external_path', '{tmp_path / 'content'}', 'offset', 2L, 'length', 3L, 'managed', false)"
+    outside = f"named_struct('type', 'OUT_OF_LINE', 'data', null, 'reference', {place})"
+    attached.sql(f"update {name} set doc = {outside} where id = 2")
+    assert rows(attached, name, "id, read_blob(doc)") == [(1, b"\1"), (2, b"234")]
     (said,) = attached.sql(f"show create table {name}").first() or ()
     for declared in ("`emb` VECTOR(2)", "`small` VECTOR(2, INT8) NOT NULL", "`doc` BLOB"):
         assert declared in said

@@ -159,6 +159,14 @@ def test_tables_that_use_what_is_not_done_are_refused(tmp_path: Path, changes: d
         Table(table.path).upsert(simple_rows([1], 9)) if read else Table(table.path)
 
 
+@pytest.mark.parametrize(("form", "says"), [("ORC", "reading it works"), ("LANCE", r"with Apache Hudi\.$")])
+def test_base_files_that_are_not_written_are_named(tmp_path: Path, form: str, says: str) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    table_properties.update(open_storage(table.path), {"hoodie.table.base.file.format": form})
+    with pytest.raises(UnsupportedFeature, match=f"writing {form} base files is not supported.*{says}"):
+        Table(table.path).upsert(simple_rows([1], 9))
+
+
 def test_services_can_be_left_out_of_writes(tmp_path: Path) -> None:
     options = {**SIMPLE_OPTIONS, "hoodie.clean.commits.retained": "1", "hoodie.table.services.enabled": "false"}
     table = ModelledTable(str(tmp_path / "t"), options)

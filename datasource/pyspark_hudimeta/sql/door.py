@@ -15,7 +15,7 @@ from pyspark_hudimeta.sql.merge_into import MergeInto
 from pyspark_hudimeta.sql.session import SqlSession
 from pyspark_hudimeta.sql.statements import run_statement
 from pyspark_hudimeta.sql.traces import without_trace
-from pyspark_hudimeta.table_functions import register_functions
+from pyspark_hudimeta.table_functions import READ_BLOB, register_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merge_into", "sql"]
 
-_FUNCTION = re.compile(rf"\bhudi_\w+{BETWEEN_WORDS}*\(", re.IGNORECASE)
+_FUNCTION = re.compile(rf"\b(?:hudi_\w+|{READ_BLOB}){BETWEEN_WORDS}*\(", re.IGNORECASE)
 _with_functions: WeakSet[SparkSession] = WeakSet()
 
 
