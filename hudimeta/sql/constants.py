@@ -32,4 +32,4 @@ def _is_part(before: Word, word: Word, after: Word) -> bool:
     if word.kind == "word" and (word.text[0].isdigit() or word.upper in _CONSTANTS):
         return True
     is_kind = before.upper == "AS" or (word.upper in _BEFORE_TEXT and after.kind == "string")
-    return word.kind == "word" and (before.text == ":" or after.text == "(" or is_kind)
+    return word.kind == "word" and (before.text in (":", "::") or after.text == "(" or is_kind)  # `1L` is cut to 1::L

@@ -253,3 +253,17 @@ def test_hudis_older_options_of_inserts(attached: SparkSession, name: Name, conf
     conf("hoodie.sql.insert.mode", "upsert")
     attached.sql(f"insert into {t} values (3, 1), (3, 3)")
     assert rows(attached, f"{t} where id = 3") == [(3, 3)]
+
+
+def test_values_of_partition_may_have_a_suffix_or_be_kept_as_they_are_written(
+    attached: SparkSession, name: Name, conf: Callable[[str, str], None]
+) -> None:
+    t = name()
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {t} partition (month = 7L) (id) values (1)")
+    attached.sql(f"insert into {t} partition (month = 01) (id) values (2)")
+    conf("spark.sql.legacy.keepPartitionSpecAsStringLiteral", "true")
+    attached.sql(f"insert into {t} partition (month = 01) (id) values (3)")
+    assert rows(attached, t, "id, month") == [(1, "7"), (2, "1"), (3, "01")]
+    attached.sql(f"alter table {t} drop partition (month = 01)")
+    assert rows(attached, t, "id, month") == [(1, "7"), (2, "1")]

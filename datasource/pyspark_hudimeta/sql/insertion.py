@@ -17,7 +17,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.constants import raise_at_once
-from pyspark_hudimeta.sql.partitions import partition_path, partitions_like
+from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
@@ -89,7 +89,7 @@ class _Insertion:
         known = literals(session.parameters)
         self._given = {
             column_of(entry.columns, name): value if value is None else with_literals(_constant(name, value), known)
-            for name, value in statement.partition or ()
+            for name, value in as_session_reads(session, statement.partition or ())
         }
         self._defaults = defaults_of(entry, self._table)
         self._fixed = {name: value for name, value in self._given.items() if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,26 @@ from hudimeta.keys import KeyGenerator, PartitionLayout
 from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, quoted
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.registering import literal
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["change_partitions", "given_partition", "partition_path", "partitions_like"]
+__all__ = ["as_session_reads", "change_partitions", "given_partition", "partition_path", "partitions_like"]
+
+_KEEPS_TEXT = "spark.sql.legacy.keepPartitionSpecAsStringLiteral"
+_ALIKE = re.compile(r"""r?['"]|[:?]|null$""", re.IGNORECASE)
+"""Texts, parameters and null, which mean the same in any session."""
+
+
+def as_session_reads(session: SqlSession, given: PartitionValues) -> PartitionValues:
+    """Values of PARTITION as the session reads them: where it keeps what is written, `01` is a text of two digits."""
+    if str(session.spark.conf.get(_KEEPS_TEXT, "false")).lower() != "true":
+        return given
+    return tuple(
+        (name, value if value is None or _ALIKE.match(value) else literal("".join(value.split()))) for name, value in given
+    )
 
 
 def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValues) -> dict[str, str | None]:
@@ -49,7 +64,7 @@ def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: 
     if not fields:
         raise ConfigError("PARTITION", entry.name.sql, "a table with partitions", "This table has none.")
     have = sorted(set(table.snapshot().slices()["partition_path"].unique().to_pylist()))
-    wanted = given_partition(entry, fields, given or ())
+    wanted = given_partition(entry, fields, as_session_reads(session, given or ()))
     values = {name: value for name, value in wanted.items() if value is not None}
     if not values or not have:
         return have
