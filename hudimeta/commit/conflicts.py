@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import ClusteringPending, CommitConflict
 from hudimeta.metering import Metric, meter_of
 from hudimeta.snapshot.planned_groups import groups_of_clustering

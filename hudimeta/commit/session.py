@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import TypeVar
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.coordinator import Coordinator
 from hudimeta.commit.locks.chosen import table_lock

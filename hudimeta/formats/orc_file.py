@@ -8,11 +8,11 @@ statistics of stripes nor their sizes, so nothing is left out inside a file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.formats.orc_tail import writer_zones
 
 if TYPE_CHECKING:

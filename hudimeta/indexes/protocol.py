@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.formats.hfile import KeyValues

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.names_by_hash import NamesByHash
 from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, is_total, may_match, to_sql

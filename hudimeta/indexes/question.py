@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.indexes.pruning import FilesOfSlices, Verdicts
 from hudimeta.indexes.scan_report import Unused
 from hudimeta.slices.record_keys import WantedKeys, wanted_keys

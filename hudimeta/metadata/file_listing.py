@@ -6,12 +6,12 @@ Later instants follow from the data table's own metadata where that is certain (
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import file_deltas, files

@@ -20,8 +20,8 @@ files from before is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.metadata import files
 from hudimeta.metadata.beginnings import INIT_BELOW

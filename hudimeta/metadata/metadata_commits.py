@@ -7,8 +7,8 @@ completes both under one lock, the metadata table first. Nor does it count while
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
+from hudimeta.cached import cached_property
 from hudimeta.metadata.beginnings import INIT_BELOW, is_archived_beginning
 from hudimeta.metadata.strays import strays
 from hudimeta.timeline import Timeline

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.metadata import files

@@ -6,12 +6,12 @@ Whatever stands in the way of a kept plan leaves the table to be planned from it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.cached import cached_property
 from hudimeta.config.options import PLAN_CACHE, PLAN_CACHE_BYTES, PLAN_CACHE_FROM
 from hudimeta.errors import StorageError
 from hudimeta.plan_cache.folder import Entry, PlanFolder

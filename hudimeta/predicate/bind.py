@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
-import functools
 from collections.abc import Sequence
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import PredicateError
 from hudimeta.predicate.arithmetic import arithmetic_types
 from hudimeta.predicate.bind_calls import cast_constant, function_of, refused, signature_of, try_out
@@ -83,12 +83,12 @@ class Bound:
     schema: pa.Schema
     timezone: str = "UTC"
 
-    @functools.cached_property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The columns and struct fields that are read, each once, in the order of writing."""
         return tuple(dict.fromkeys(node for node in walk(self.expr) if isinstance(node, Column)))
 
-    @functools.cached_property
+    @cached_property
     def conjuncts(self) -> tuple[Expr, ...]:
         """The parts that must all be true; reports name skipped files by their index here."""
         return self.expr.children if isinstance(self.expr, And) else (self.expr,)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.errors import ConfigError, TableError

@@ -8,11 +8,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import ConfigError
 from hudimeta.procedures.call import ProcedureCall
 

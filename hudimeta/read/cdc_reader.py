@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, NotFound, TableError
 from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
 from hudimeta.read.cdc_images import record_images, row_images

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config.options import INCREMENTAL_FALLBACK, SPLIT_BYTES
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.scan_report import ScanReport

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config.options import LOG_KEYS, RETRY_ON_CLEAN, SPLIT_BYTES
 from hudimeta.errors import ConfigError, FileRemoved, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport

@@ -20,11 +20,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, SchemaError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.vectors import Vector

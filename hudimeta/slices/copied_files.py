@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.cached import cached_property
 from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import (
     CALENDAR_KEY,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
 from hudimeta.errors import FileRemoved, NotFound

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import BaseFile, open_base_file

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.schema.conform import conform
 from hudimeta.slices.file_bounds import BoundsOfPages, bounded_leaves, bounds_of_groups, bounds_of_pages
 from hudimeta.slices.projection import leaf_paths

@@ -7,9 +7,9 @@ range is merged, with the rows of older commits; the read's predicate then keeps
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hudimeta.cached import cached_property
 from hudimeta.config import OPTIONS, Options
 from hudimeta.errors import FileRemoved
 from hudimeta.slices.read_task import ReadTask, VisibleInstants

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.storage import Storage
 from hudimeta.table.modes import MetadataModes

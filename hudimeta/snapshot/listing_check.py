@@ -9,9 +9,9 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hudimeta.cached import cached_property
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError, MetadataError, ValidationFailed
 from hudimeta.metering import Metric, meter_of, timed

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hudimeta.cached import cached_property
 from hudimeta.config import Options
 from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
 from hudimeta.errors import ConfigError, TableNotFound

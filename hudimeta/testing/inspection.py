@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.restoring import pending_restores
 from hudimeta.config import OPTIONS
 from hudimeta.metadata import MetadataTable

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timezone, tzinfo
-from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.cached import cached_property
 from hudimeta.engine.machine import pause
 from hudimeta.storage import Storage, join, kept_by
 from hudimeta.timeline import content

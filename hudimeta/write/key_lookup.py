@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.cached import cached_property
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
 from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.formats.log import LogFileKeys, encode_key_index
 from hudimeta.slices.log_keys import LogKeys
 from hudimeta.storage import Storage, join

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.formats.avro.narrowed import narrowed
 from hudimeta.formats.json_text import parse_json

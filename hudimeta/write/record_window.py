@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import HudiError
 from hudimeta.indexes.record_window.keep import add_changes, write_changes
 from hudimeta.indexes.record_window.runs import RunStamp

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config import options as keys
 from hudimeta.indexes.column_stats.columns import statistics_after
 from hudimeta.indexes.facts import WantedFacts

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config.options import (
     AS_OF,
     COLUMNS,

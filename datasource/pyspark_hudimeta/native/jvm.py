@@ -6,8 +6,9 @@ Every call here is a round trip of about a tenth of a millisecond, so that what 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from hudimeta.cached import cached_property
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

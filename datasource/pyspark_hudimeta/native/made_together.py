@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from hudimeta.cached import cached_property
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from hudimeta.cached import cached_property
 from hudimeta.config.options import READ_CORRUPT
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.read.chosen_partitions import chosen_partitions

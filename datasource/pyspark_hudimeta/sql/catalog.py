@@ -9,11 +9,11 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql.types import StructField, StructType
 
+from hudimeta.cached import cached_property
 from hudimeta.redaction import redacted
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from hudimeta import Table
+from hudimeta.cached import cached_property
 from hudimeta.errors import ConfigError
 from hudimeta.sql import TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS

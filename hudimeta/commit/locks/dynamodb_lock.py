@@ -19,9 +19,10 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.locks.protocol import LockTiming, RenewedLock, as_utc
 from hudimeta.config import HudiWarning
 from hudimeta.engine import machine

@@ -15,7 +15,6 @@ An entry's key may be a "fake" one: shorter than the block's first key, but abov
 
 from __future__ import annotations
 
-import functools
 import itertools
 import struct
 from bisect import bisect_left, bisect_right
@@ -25,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile.layout import BLOCK_HEADER_SIZE, ByteCursor, encode_hadoop_vint, encode_key
 
@@ -52,7 +52,7 @@ class BlockIndex:
     def __len__(self) -> int:
         return len(self.keys)
 
-    @functools.cached_property
+    @cached_property
     def is_sorted(self) -> bool:
         """False in a file whose writer did not order keys by their bytes."""
         return all(a <= b for a, b in itertools.pairwise(self.keys))

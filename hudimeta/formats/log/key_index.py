@@ -31,7 +31,6 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -40,6 +39,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pybase64 import b64decode, b64encode_as_string
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hash_chain import hash_chain
 from hudimeta.formats.parquet import MAX_KEY_KEY, MIN_KEY_KEY

@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log.key_index import ENTRY_KEY, KeyIndex, decode_key_index
 from hudimeta.formats.parquet import check_seal, entry_in

@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.bounds import extremes, union_of
 from hudimeta.formats.parquet.seal import own_entries

@@ -22,11 +22,11 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.footer import CALENDAR_KEY
 from hudimeta.formats.parquet.one_text import one_text

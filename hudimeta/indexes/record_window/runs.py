@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.formats.bloom import hash_chain

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, HudiError, NotFound
 from hudimeta.indexes.record_window.chains import GroupKey, group_keys, living, slice_print
 from hudimeta.indexes.record_window.content import AnyRun, KeysOfGroups, all_keys, merged

@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config import options as keys

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
+from hudimeta.cached import cached_property
 from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, HudiError, NotFound
 from hudimeta.formats.hfile import HFileReader

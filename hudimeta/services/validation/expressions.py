@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.config.options import INDEX_TIMEZONE, INDEX_TRUST
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound
 from hudimeta.formats.bloom import BloomFilter

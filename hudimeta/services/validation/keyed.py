@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata import record_index

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from hudimeta.cached import cached_property
 from hudimeta.services.validation.result import CheckResult, Difference, Findings
 from hudimeta.services.validation.subject import Subject
 from hudimeta.snapshot.listing_check import ListingPair

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.cached import cached_property
 from hudimeta.formats.parquet import BoundsOfColumns, typed_scalar
 from hudimeta.metadata import answers, column_stats
 from hudimeta.metadata.indexed_columns import column_type

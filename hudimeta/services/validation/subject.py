@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.keys import KeyGenerator

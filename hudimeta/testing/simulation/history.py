@@ -28,7 +28,6 @@ from hudimeta.testing.simulation.acts import (
 from hudimeta.testing.simulation.consistency import Seen, check_serial
 from hudimeta.testing.simulation.events import ReadSeen, SavedSeen, WriterOutcome
 from hudimeta.testing.simulation.faults import CALM, Troubles
-from hudimeta.testing.simulation.isolation import as_processes
 from hudimeta.testing.simulation.ledger import Ledger
 from hudimeta.testing.simulation.readers import opened, state_at, state_now
 from hudimeta.testing.simulation.scheduler import Scheduler
@@ -233,7 +232,7 @@ def run(history: PlannedHistory, checks: bool = True) -> Run:
     """
     done = Run()
     try:
-        with as_processes(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _run(history, done, checks)
     except Exception as error:

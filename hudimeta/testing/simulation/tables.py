@@ -14,7 +14,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
 from hudimeta.testing.simulation.actors import Actor
 from hudimeta.testing.simulation.faults import CALM
-from hudimeta.testing.simulation.isolation import as_processes
 from hudimeta.testing.simulation.ledger import Named
 from hudimeta.testing.simulation.scheduler import Scheduler
 from hudimeta.testing.simulation.store import Files, StoreKind
@@ -147,6 +146,5 @@ def image(kind: TableKind) -> Image:
             model.write(operation, rows)
             moments[report.instant, written] = model.copy()
 
-    with as_processes():
-        scheduler.run([Actor("maker", kind.name, scheduler, files, StoreKind.OBJECT_STORE, CALM, [], make)])
+    scheduler.run([Actor("maker", kind.name, scheduler, files, StoreKind.OBJECT_STORE, CALM, [], make)])
     return Image(files, moments, kind.options)
