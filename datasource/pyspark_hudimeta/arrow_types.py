@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructField, StructType, VariantType
 
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
-from hudimeta.schema import DOC_KEY, HUDI_TYPE_KEY, conform
+from hudimeta.schema import DOC_KEY, HUDI_TYPE_KEY, conform, hudi_type_of
+from hudimeta.schema.hudi_types import VARIANT
 
 __all__ = ["HUDI_TYPE", "arrow_schema", "declared_schema", "fitted", "spark_schema", "written_schema"]
 
@@ -28,9 +29,6 @@ HUDI_TYPE = HUDI_TYPE_KEY.decode()
 _WIDEST_DECIMAL = 38
 _BY_BYTES = "UTF8_BINARY"
 """The collation of texts that a Hudi table has."""
-
-_METADATA = {"comment": DOC_KEY, HUDI_TYPE: HUDI_TYPE_KEY}
-"""What of a column's metadata Spark shows, by its name there."""
 
 _SIMPLE: dict[pa.DataType, type[DataType]] = {
     pa.null(): spark_types.NullType,
@@ -83,9 +81,12 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def _spark_field(column: pa.Field, path: str) -> StructField:
-    found = {key: (column.metadata or {}).get(name, b"").decode() for key, name in _METADATA.items()}
+    stated = column.metadata or {}
+    kind = stated[HUDI_TYPE_KEY].decode() if HUDI_TYPE_KEY in stated else hudi_type_of(column)
+    found = {"comment": stated.get(DOC_KEY, b"").decode(), HUDI_TYPE: kind}
     metadata = {key: value for key, value in found.items() if value}
-    return StructField(column.name, _spark_type(column.type, path), True, metadata or None)
+    shown = VariantType() if kind == VARIANT else _spark_type(column.type, path)
+    return StructField(column.name, shown, True, metadata or None)
 
 
 def _spark_type(kind: pa.DataType, path: str) -> DataType:
@@ -163,7 +164,8 @@ def written_schema(schema: StructType) -> pa.Schema:
         UnsupportedFeature: A column of a type that a Hudi table has not.
     """
     for column in schema:
-        _refuse_unwritable(column.dataType, column.name)
+        if not isinstance(column.dataType, VariantType):  # as whole columns alone
+            _refuse_unwritable(column.dataType, column.name)
     return _with_hudi_types(arrow_schema(nullable(schema)), schema)
 
 
@@ -174,13 +176,15 @@ def declared_schema(schema: StructType) -> pa.Schema:
         UnsupportedFeature: A column of a type that a Hudi table has not.
     """
     for column in schema:
-        _refuse_unwritable(column.dataType, column.name)
+        if not isinstance(column.dataType, VariantType):  # as whole columns alone
+            _refuse_unwritable(column.dataType, column.name)
     return _with_hudi_types(arrow_schema(schema), schema)
 
 
 def _with_hudi_types(arrow: pa.Schema, schema: StructType) -> pa.Schema:
     for at, column in enumerate(schema):
-        kind = (column.metadata or {}).get(HUDI_TYPE)
+        own = VARIANT if isinstance(column.dataType, VariantType) else None
+        kind = (column.metadata or {}).get(HUDI_TYPE, own)
         if kind is not None:
             arrow = arrow.set(at, arrow.field(at).with_metadata({HUDI_TYPE_KEY: str(kind).encode()}))
     return arrow

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaError
 from hudimeta.formats.base_file import schema_of_base_file
-from hudimeta.schema import SCHEMA_KEY, avro_to_arrow, vector_of
+from hudimeta.schema import SCHEMA_KEY, avro_to_arrow, hudi_type_of
+from hudimeta.schema.hudi_types import BLOB, VARIANT
 from hudimeta.schema.promotion import Fit, fit, is_list_like
 from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.storage import join
@@ -70,7 +71,10 @@ def unlike_column(schema: TableSchema, columns: Sequence[str]) -> str:
     for name in columns:
         if _holds_times(schema.arrow.field(name).type):
             return f"column {name} holds times of day, which Spark's own reader does not show as numbers"
-        if name in stored and vector_of(stored[name]) is not None:
+        kind = hudi_type_of(stored[name]) if name in stored else None
+        if kind == VARIANT:
+            return f"column {name} holds variants, of which files may hold pieces that Spark's own reader leaves out"
+        if kind is not None and kind != BLOB:
             return f"column {name} holds vectors, which Spark's own reader shows as bytes"
     return ""
 

@@ -11,7 +11,7 @@ from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.plain_arrays import spread
 from hudimeta.formats.vectors import Vector, numbers_of
 from hudimeta.schema.avro_arrow import AVRO_TYPE_KEY
-from hudimeta.schema.hudi_types import symbols_of, vector_of
+from hudimeta.schema.hudi_types import refuse_shredded, symbols_of, vector_of
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.promotion import Fit, fit, is_list_like, is_text
 
@@ -70,6 +70,7 @@ def conform_array(values: pa.Array, field: pa.Field, path: str, *, altered: bool
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), target)
     if pa.types.is_struct(target):
+        refuse_shredded(values.type, field, path)
         return _struct(values, target, path, altered)
     if pa.types.is_map(target):
         return _map(values, target, path, altered)

@@ -5,7 +5,8 @@ are shown, as in Hudi's own DataFrames; a stored field has its Avro form. Only w
 
 * VECTOR(4), VECTOR(4, DOUBLE), VECTOR(4, INT8): a list of so many numbers; see `formats.vectors` for its bytes.
 * BLOB: bytes that lie in the row (INLINE) or in a file that is named (OUT_OF_LINE), a struct of `type`, `data` and `reference`.
-* VARIANT: a struct of two byte strings. It is kept and shown as such, and not read further.
+* VARIANT: a struct of two byte strings, `metadata` and `value`, which Spark reads. Files may hold it in pieces ("shredded"),
+  which is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaMismatch
+from hudimeta.errors import SchemaMismatch, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.vectors import Vector, vector_in
 from hudimeta.schema.avro_arrow import AVRO_TYPE_KEY, avro_to_arrow
@@ -24,9 +25,11 @@ from hudimeta.schema.avro_arrow import AVRO_TYPE_KEY, avro_to_arrow
 __all__ = [
     "BLOB",
     "HUDI_TYPE_KEY",
+    "VARIANT",
     "declared_field",
     "has_own_type",
     "hudi_type_of",
+    "refuse_shredded",
     "shown_metadata",
     "symbols_of",
     "vector_of",
@@ -34,8 +37,10 @@ __all__ = [
 
 HUDI_TYPE_KEY = b"hudi_type"
 """Key of field metadata: the type as SQL spells it."""
-BLOB = "BLOB"
+BLOB, VARIANT = "BLOB", "VARIANT"
 
+_SHREDDED = "typed_value"
+"""Where a file holds variants in pieces, this field of their struct has what the others lack."""
 _KINDS = ("INLINE", "OUT_OF_LINE")
 _PLACE = {
     "type": "record",
@@ -58,6 +63,17 @@ _BLOB_AVRO: dict[str, Any] = {
     ],
     "logicalType": "blob",
 }
+_VARIANT_AVRO: dict[str, Any] = {
+    "type": "record",
+    "name": "variant",
+    "namespace": "",
+    "fields": [
+        {"name": "metadata", "type": "bytes", "doc": "Variant metadata component"},
+        {"name": "value", "type": "bytes", "doc": "Variant value component"},
+    ],
+    "logicalType": "variant",
+}
+_STRUCTS = {BLOB: _BLOB_AVRO, VARIANT: _VARIANT_AVRO}
 
 
 def vector_of(field: pa.Field) -> Vector | None:
@@ -81,6 +97,19 @@ def hudi_type_of(field: pa.Field) -> str | None:
     return str(parse_json(field.metadata[AVRO_TYPE_KEY].decode()).get("logicalType", "")).upper() or None
 
 
+def refuse_shredded(found: pa.DataType, field: pa.Field, path: str) -> None:
+    """Refuse variants that a file holds in pieces: without these they would be read, and written again, as nulls.
+
+    Raises:
+        UnsupportedFeature: With the column.
+    """
+    if field.metadata and pa.types.is_struct(found) and found.get_field_index(_SHREDDED) >= 0:
+        stated = field.metadata.get(HUDI_TYPE_KEY, b"").decode()
+        if (stated or hudi_type_of(field)) == VARIANT:
+            hint = "Leave the column out, or write the table anew with hoodie.parquet.variant.write.shredding.enabled=false."
+            raise UnsupportedFeature(f"reading shredded variants (column {path})", hint)
+
+
 def shown_metadata(field: pa.Field) -> dict[bytes, bytes] | None:
     """The metadata of a stored field's column as readers see it."""
     kind = hudi_type_of(field)
@@ -102,18 +131,19 @@ def declared_field(field: pa.Field) -> pa.Field:
         if not (pa.types.is_list(field.type) and vector.takes(field.type.value_type)):
             raise SchemaMismatch(field.name, field.type, str(vector), f"Give lists of {vector.dimension} numbers.")
         return _stored(field, vector.arrow, vector.avro, others)
-    if spelled.decode().strip().upper() != BLOB:
+    name = spelled.decode().strip().upper()
+    if name not in _STRUCTS:
         hint = "Leave hudi_type out of the field's metadata for every other type."
-        raise SchemaMismatch(field.name, spelled.decode(), "VECTOR(dimension), VECTOR(dimension, element) or BLOB", hint)
-    kind = _blob()
+        raise SchemaMismatch(field.name, name, "VECTOR(dimension), VECTOR(dimension, element), BLOB or VARIANT", hint)
+    kind = _struct_of(name)
     if not pa.types.is_struct(field.type) or {part.name for part in field.type} != {part.name for part in kind}:
-        raise SchemaMismatch(field.name, field.type, BLOB, f"Give structs of {', '.join(part.name for part in kind)}.")
-    return _stored(field, kind, _BLOB_AVRO, others)
+        raise SchemaMismatch(field.name, field.type, name, f"Give structs of {', '.join(part.name for part in kind)}.")
+    return _stored(field, kind, _STRUCTS[name], others)
 
 
 @functools.cache
-def _blob() -> pa.DataType:
-    alone = {"type": "record", "name": "one", "fields": [{"name": "it", "type": _BLOB_AVRO}]}
+def _struct_of(name: str) -> pa.DataType:
+    alone = {"type": "record", "name": "one", "fields": [{"name": "it", "type": _STRUCTS[name]}]}
     return avro_to_arrow(json.dumps(alone)).field(0).type
 
 

@@ -7,8 +7,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from hudimeta.errors import SchemaError, SchemaMismatch, UnsupportedEvolution
-from hudimeta.schema import avro_to_arrow, check_compatible, hudi_type_of, normalise_schema, table_avro_schema
+from hudimeta.errors import SchemaError, SchemaMismatch, UnsupportedEvolution, UnsupportedFeature
+from hudimeta.schema import avro_to_arrow, check_compatible, conform, hudi_type_of, normalise_schema, table_avro_schema
+from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.testing.blobs import BLOB_STRUCT, typed
 
 VARIANT = {
@@ -42,6 +43,19 @@ def test_stated_types_are_stored_in_avro_and_come_back() -> None:
     assert [hudi_type_of(field) for field in avro_to_arrow(text)] == told
 
 
+def test_variants_in_pieces_are_refused() -> None:
+    """Their other pieces are null: they would be read so, and written again."""
+    whole = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
+    stored = normalise_schema(pa.schema([typed("v", whole, "VARIANT")]))
+    piece = pa.struct([*whole, ("typed_value", pa.int64())])
+    rows = pa.table({"v": pa.array([{"metadata": b"m", "value": b"v", "typed_value": 5}], piece)})
+    for schema in (stored, plain_schema(stored)):
+        with pytest.raises(UnsupportedFeature, match=r"shredded variants \(column v\).*shredding\.enabled=false"):
+            conform(rows, schema)
+    unlike = pa.schema([("v", whole)])
+    assert conform(rows, unlike)["v"].to_pylist() == [{"metadata": b"m", "value": b"v"}], "any other struct lacks a field"
+
+
 def test_a_variant_is_kept_as_what_it_is() -> None:
     text = json.dumps(
         {"type": "record", "name": "t_record", "namespace": "hoodie.t", "fields": [{"name": "x", "type": VARIANT}]}
@@ -60,7 +74,7 @@ def test_a_variant_is_kept_as_what_it_is() -> None:
         (pa.list_(pa.float32()), "VECTOR(2, INT8)", "needs VECTOR.2, INT8."),
         (pa.float32(), "VECTOR(2)", "needs VECTOR.2."),
         (pa.binary(), "BLOB", "Give structs of type, data, reference"),
-        (pa.string(), "JSON", "VECTOR.dimension., VECTOR.dimension, element. or BLOB"),
+        (pa.string(), "JSON", "VECTOR.dimension., VECTOR.dimension, element., BLOB or VARIANT"),
     ],
 )
 def test_types_that_cannot_be_are_refused(kind: pa.DataType, stated: str, says: str) -> None:

@@ -108,7 +108,16 @@ def test_a_written_schema_forgets_what_spark_knows_of_one_query_only() -> None:
 @pytest.mark.parametrize("text", ['"variant"', '"interval day to second"', '"interval year to month"'])
 def test_types_that_a_hudi_table_has_not_are_refused_before_anything_is_written(text: str) -> None:
     kind = VariantType() if text == '"variant"' else _parse_datatype_json_string(text)
-    for schema in (StructType([StructField("v", kind)]), StructType([StructField("v", ArrayType(kind))])):
+    for schema in (StructType([StructField("v", kind)]), StructType([StructField("v", ArrayType(kind))]))[
+        text == '"variant"' :
+    ]:
         with pytest.raises(UnsupportedFeature, match="writing column v"):
             written_schema(schema)
     assert written_schema(StructType([StructField("v", StringType())])).names == ["v"]
+
+
+def test_a_variant_is_a_whole_column() -> None:
+    stated = {b"hudi_type": b"VARIANT"}
+    assert written_schema(StructType([StructField("v", VariantType())])).field("v").metadata == stated
+    shown = pa.field("v", pa.struct([("metadata", pa.binary()), ("value", pa.binary())]), metadata=stated)
+    assert spark_schema(pa.schema([shown]))["v"].dataType == VariantType()

@@ -57,6 +57,25 @@ def test_vectors_and_blobs_are_columns_of_sql(attached: SparkSession, tmp_path: 
         attached.sql(f"drop table {made}")
 
 
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_variants_are_columns_of_sql(attached: SparkSession, tmp_path: Path, kind: str) -> None:
+    path, name = tmp_path / "t", f"variants_{kind}"
+    attached.sql(
+        f"create table {name} (id bigint, v variant, ts bigint) using hudimeta "
+        f"tblproperties (type = '{kind}', primaryKey = 'id', orderingFields = 'ts') location '{path}'"
+    )
+    attached.sql(f"""insert into {name} values (1, parse_json('{{"a": [1, 2]}}'), 1), (2, null, 1), (3, parse_json('3'), 1)""")
+    attached.sql(f"update {name} set v = parse_json('true') where id = 2")
+    attached.sql(
+        f"merge into {name} t using (select 3L as id, parse_json('\"x\"') as v, 5L as ts) s on t.id = s.id "
+        "when matched then update set v = s.v, ts = s.ts"
+    )
+    assert rows(attached, name, "id, to_json(v)") == [(1, '{"a":[1,2]}'), (2, "true"), (3, '"x"')]
+    assert rows(attached, f"{name} where variant_get(v, '$.a[1]', 'int') = 2", "id") == [(1,)]
+    assert hudimeta.Table(path).schema.field("v").metadata == {b"hudi_type": b"VARIANT"}
+    attached.sql(f"drop table {name}")
+
+
 def test_columns_of_dataframes_state_their_types(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql.types import ArrayType, FloatType, LongType, StructField, StructType
 
