@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from hudimeta.errors import written
+
 __all__ = [
     "as_text",
     "bounded_parser",
@@ -29,8 +31,11 @@ def as_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(str(v) for v in value)
-    return str(value)
+        return ",".join(map(as_text, value))
+    try:
+        return str(value)
+    except ValueError:  # of an integer of some thousand digits; what reads the text then refuses it
+        return written(value)
 
 
 def parse_flag(text: str) -> bool:

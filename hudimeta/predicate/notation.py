@@ -51,6 +51,8 @@ __all__ = ["Where", "bind_catalyst", "parse", "parse_json", "parse_tuples"]
 Where = str | Expr | Sequence[Any] | Mapping[str, Any] | Any
 """What `where=` may be: SQL text, a tree, tuples, a JSON tree, or a `pyarrow.compute.Expression`, which has no type here."""
 
+_SHOWN = 200
+"""Most characters of a reason: it may name a number of some thousand digits."""
 _ALLOWED_TREE = 'a tree such as [">", {"col": "ts"}, {"lit": 110}]'
 _ALLOWED_TUPLES = 'tuples such as [("ts", ">", 110), ("region", "in", ["eu", "us"])]'
 _COMPARE = {op.value: op for op in CompareOp} | {"==": CompareOp.EQ, "!=": CompareOp.NE}
@@ -149,7 +151,7 @@ def _constant(value: object, whole: Any) -> Literal:
     try:
         return literal(value)
     except TypeError as error:
-        raise PredicateError(whole, _ALLOWED_TUPLES, f"{error}.") from error
+        raise PredicateError(whole, _ALLOWED_TUPLES, f"{str(error)[:_SHOWN]}.") from error
 
 
 def parse_json(tree: Any) -> Expr:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.errors import ConfigError, HudiError, SchemaMismatch
 from hudimeta.types import TableType
 
 ROWS = pa.table({"id": ["a", "b"], "part": ["x", "y"], "ts": [1, 1]})
@@ -268,3 +268,25 @@ def test_types_of_users_are_merged_as_they_are_stored(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.merge(rows, "id").when_matched_update().when_not_matched_insert().execute()
     assert table.scan(columns=["ts"]).to_table()["ts"].to_pylist() == [5, None]
+
+
+ENDLESS = 10**5000
+"""Python refuses to write it."""
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda t: t.scan(where=[("id", ">", ENDLESS)]).count(), "tuple with an endless number"),
+        (lambda t: t.update({"n": ENDLESS}), "'n' is int of 16,610 bits"),
+        (
+            lambda t: hudimeta.Table(t.path, {"hoodie.parquet.max.file.size": ENDLESS}).insert({"id": [1]}),
+            "value 'int of 16,610",
+        ),
+    ],
+)
+def test_endless_numbers_are_refused(tmp_path: Path, ask: Callable[[hudimeta.Table], Any], says: str) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", pa.schema([("id", pa.int64()), ("n", pa.int64())]), key="id")
+    with pytest.raises(HudiError, match=says) as refused:
+        ask(table)
+    assert len(str(refused.value)) < 1000
