@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hudimeta.errors import written
-
 __all__ = [
     "as_text",
     "bounded_parser",
@@ -23,6 +21,8 @@ __all__ = [
 
 _PACKAGE = "org.apache.hudi."
 """Of Hudi's own Java classes."""
+_ENDLESS = "an endless number"
+"""No option takes that."""
 _WHOLE = re.compile("[+-]?[0-9]{1,19}")
 
 
@@ -34,8 +34,8 @@ def as_text(value: object) -> str:
         return ",".join(map(as_text, value))
     try:
         return str(value)
-    except ValueError:  # of an integer of some thousand digits; what reads the text then refuses it
-        return written(value)
+    except ValueError:  # of an integer of some thousand digits, which Python refuses to write
+        return _ENDLESS
 
 
 def parse_flag(text: str) -> bool:

@@ -16,7 +16,7 @@ from hudimeta.errors.of_commit import (
     LockTimeout,
     UndoError,
 )
-from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, SchemaMismatch, UnsupportedEvolution, written
+from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, SchemaMismatch, UnsupportedEvolution
 from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StaleList, StorageError, Throttled
 from hudimeta.errors.of_table import (
     CorruptFileError,
@@ -70,5 +70,4 @@ __all__ = [
     "UnsupportedFeature",
     "UnsupportedTableVersion",
     "ValidationFailed",
-    "written",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hudimeta.errors.tree import HudiError
 from hudimeta.redaction import HIDDEN, is_secret
 
-__all__ = ["ConfigError", "PredicateError", "SchemaError", "SchemaMismatch", "UnsupportedEvolution", "written"]
+__all__ = ["ConfigError", "PredicateError", "SchemaError", "SchemaMismatch", "UnsupportedEvolution"]
 
 _SHOWN = 300
 """Most characters of a predicate that an error repeats."""
 
 
-def written(value: object) -> str:
+def _written(value: object) -> str:
     """What was given, as Python writes it: an integer of some thousand digits it refuses to write."""
     try:
         return repr(value)
@@ -35,7 +35,7 @@ class ConfigError(HudiError):
         value = HIDDEN if is_secret(key) else value
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(
-            f"{_named(key)} has the value {written(value)}, allowed is {allowed}",
+            f"{_named(key)} has the value {_written(value)}, allowed is {allowed}",
             hint or "Give an allowed value, or leave it out.",
         )
 
@@ -56,7 +56,7 @@ class PredicateError(ConfigError):
 
     def __init__(self, value: object, allowed: str, hint: str = "", *, what: str = "predicate") -> None:
         self.key, self.value, self.allowed, self.what = "where", value, allowed, what
-        whole = written(value)
+        whole = _written(value)
         shown = whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}…"
         HudiError.__init__(
             self,

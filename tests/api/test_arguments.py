@@ -278,10 +278,10 @@ ENDLESS = 10**5000
     ("ask", "says"),
     [
         (lambda t: t.scan(where=[("id", ">", ENDLESS)]).count(), "tuple with an endless number"),
-        (lambda t: t.update({"n": ENDLESS}), "'n' is int of 16,610 bits"),
+        (lambda t: t.update({"n": ENDLESS}), "'n' is an endless number"),
         (
             lambda t: hudimeta.Table(t.path, {"hoodie.parquet.max.file.size": ENDLESS}).insert({"id": [1]}),
-            "value 'int of 16,610",
+            "value 'an endless number'",
         ),
     ],
 )

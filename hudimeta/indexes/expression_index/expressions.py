@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError, SchemaMismatch, written
+from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.predicate import Expr, bind_value, evaluate_strictly, parse_sql
 from hudimeta.predicate.tree import Literal
 from hudimeta.schema import conform_array
@@ -66,7 +66,14 @@ def _constant(value: Any, field: pa.Field) -> pa.Array:
         # In its own type first: arrays of a given type cut 1.5 off to 1.
         return _stored(pa.array([plain]), field)
     except (pa.ArrowException, TypeError, ArithmeticError, LookupError, ValueError) as error:
-        raise SchemaMismatch(field.name, written(value), field.type, f"The value does not fit: {error}.") from error
+        raise SchemaMismatch(field.name, _shown(value), field.type, f"The value does not fit: {error}.") from error
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # of an integer of some thousand digits
+        return "an endless number"
 
 
 def _stored(values: pa.Array, field: pa.Field) -> pa.Array:
