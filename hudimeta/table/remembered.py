@@ -101,9 +101,10 @@ def refuse_lost_timeline(storage: Storage, folder: str) -> None:
     Raises:
         TableError: The table holds rows.
     """
-    instants = (parse_instant_name(entry.name) for entry in storage.list(_METADATA_TIMELINE))
-    written = any(found is not None and not found.time.startswith(_BOOTSTRAP_TIMES) for found in instants)
-    if not written:
+    instants = [found for entry in storage.list(_METADATA_TIMELINE) if (found := parse_instant_name(entry.name)) is not None]
+    written = any(not found.time.startswith(_BOOTSTRAP_TIMES) for found in instants)
+    # A metadata table that has nothing but its first instants says that no write followed: then no folder of data is listed.
+    if not written and (not instants or storage.stat(folder) is None):
         names = list_table(storage)["name"].to_pylist()
         written = any(parse_base_file(name) or parse_log_file(name) for name in names)
     # A first write may have begun meanwhile.
