@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.engine.machine import now_ms
-from hudimeta.predicate.java_zones import java_zone
+from hudimeta.predicate.java_zones import JAVA_BLANKS, java_zone
 from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
@@ -33,7 +33,6 @@ _TIME_TEXT = (
     r"(?P<zone>[^0-9.](?s:.*))?)?)?$"
 )
 """Of the day on which it is read, in its zone: an hour alone is one only after a T, before which nothing stands."""
-_BLANKS = "".join(map(chr, range(0x21)))
 _LAST_YEAR = 10_000_000
 _LAST_DAY, LAST_DAY_OF_TIMES = (1 << 31) - 1, 106_751_990
 """The last day, before and after the epoch, whose number fits 32 bits, and the last whose microseconds fit 64 bits."""
@@ -70,7 +69,7 @@ def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Ar
     """
     import pyarrow.compute as pc
 
-    texts = pc.utf8_rtrim(texts, _BLANKS + "\x7f")
+    texts = pc.utf8_rtrim(texts, JAVA_BLANKS + "\x7f")
     parts = pc.extract_regex(texts, _TIMESTAMP_TEXT)
     values, valid = micros_of_parts(parts)
     valid &= np.asarray(parts.is_valid())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import zoneinfo
 
-__all__ = ["java_zone"]
+__all__ = ["JAVA_BLANKS", "java_zone"]
 
-_BLANKS = "".join(map(chr, range(0x21)))
+JAVA_BLANKS = "".join(map(chr, range(0x21)))
+"""What `String.trim` takes off."""
 _ONE_DIGIT_HOUR, _ONE_DIGIT_MINUTE = re.compile(r"([+-])([0-9]):"), re.compile(r"([+-][0-9]{2}):([0-9])$")
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?:$|:([0-9]{2})(?::([0-9]{2}))?$|(?<=[0-9]{2})([0-9]{2})([0-9]{2})?$)")
 _REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
@@ -47,7 +48,7 @@ _SHORT_ZONES = {
 
 def java_zone(name: str) -> str | int | None:
     """The zone, or the offset in seconds, that Java's `ZoneId.of` makes of a text; None when it refuses."""
-    name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(_BLANKS), count=1)
+    name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(JAVA_BLANKS), count=1)
     name = _ONE_DIGIT_MINUTE.sub(r"\1:0\2", name)
     if name in ("Z", "UTC", "GMT", "UT"):
         return 0
