@@ -5,7 +5,7 @@ Apache Hudi prints an image in one of two ways, depending on where it comes from
 ====================  ==========================================  =========================================
 \                     row of a data file (`row_images`)           record of a change file (`record_images`)
 ====================  ==========================================  =========================================
-columns               all of the table, meta columns included     data columns as the change file has them
+columns               all of the table, meta columns included     data columns of the table
 nulls                 left out                                    `null`
 spaces                none                                        after `,` and `:`
 binary                base64                                      text, one character for each byte

@@ -14,6 +14,7 @@ from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
 from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
 from hudimeta.redaction import redacted
+from hudimeta.schema import conform
 from hudimeta.slices.fold import fold_log_records
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
 from hudimeta.slices.log_records import SliceLog
@@ -205,12 +206,33 @@ class ChangeReader(SliceReader):
             if name not in self._change_task.images:
                 continue
             if name in records.column_names:
-                chunks = [record_images(chunk) for chunk in records.column(name).chunks]
+                chunks = [record_images(self._record_of_today(chunk, change)) for chunk in records.column(name).chunks]
                 images[name] = pa.chunked_array(chunks, pa.string())
             else:
                 wanted = pc.if_else(pc.equal(operations, absent), None, records.column("record_key"))
                 images[name] = self._looked_up(path, wanted, reader(change).keyed(base, wanted.drop_null()))
         return self._table(change, operations, **images)
+
+    def _record_of_today(self, records: pa.StructArray, change: GroupChange) -> pa.StructArray:
+        """Records of a change file with the columns that the table has now; null for null.
+
+        Apache Hudi reads them by the schema of the table, too, but finds nothing in columns that were renamed since then.
+        """
+        task = self.task
+        wanted = pa.schema([f.with_nullable(True) for f in task.table_schema if f.name not in META_COLUMNS])
+        if records.type.equals(pa.struct(wanted)):
+            return records
+        rows = pa.table(records.flatten(), names=[field.name for field in records.type])
+        then = None if task.history is None else task.history.at(change.instant)
+        if then is not None and task.history is not None:
+            rows = then.read_as(rows, task.history.latest)
+        stated = _stated(task, change.partition_path)
+        for name in stated.column_names:
+            if name not in rows.column_names:  # partition columns that no file holds
+                rows = rows.append_column(name, pa.repeat(stated.column(name)[0], rows.num_rows))
+        fitted = conform(rows, wanted, altered=then is not None).combine_chunks()
+        columns = [column.combine_chunks() for column in fitted.columns]
+        return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=records.is_null())
 
     def _looked_up(self, path: str, keys: pa.ChunkedArray, found: _KeyedRows) -> pa.ChunkedArray:
         """The image of each key's row, null for null."""
@@ -301,9 +323,13 @@ class _KeyedReader(SliceReader):
 
     def _finished(self, partition_path: str, pieces: Sequence[pa.Table]) -> _KeyedRows:
         merged = pa.concat_tables(pieces) if pieces else self.task.merged.empty_table()
-        layout, properties = self.task.partition_layout, self.task.properties
-        constants = path_values(pa.array([partition_path], pa.string()), layout, self.task.table_schema, properties)
-        return _KeyedRows(merged.column(KEY_COLUMN), self._finish(self._without_keys(merged), constants))
+        shown = self._finish(self._without_keys(merged), _stated(self.task, partition_path))
+        return _KeyedRows(merged.column(KEY_COLUMN), shown)
+
+
+def _stated(task: ReadTask, partition_path: str) -> pa.Table:
+    """Values that a partition path states."""
+    return path_values(pa.array([partition_path], pa.string()), task.partition_layout, task.table_schema, task.properties)
 
 
 def _with_key(rows: pa.Table, keys: pa.Array) -> pa.Table:

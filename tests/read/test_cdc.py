@@ -367,3 +367,33 @@ def test_log_files_that_do_not_fit_memory_are_compared_block_by_block(tmp_path: 
 
     assert [change["op"] for change in changes(1 << 20)] == [*"iiiiii", *"uuuu", *"dd"]
     assert changes(1) == changes(1 << 20)
+
+
+def test_images_of_change_files_have_the_columns_of_today(tmp_path: Path) -> None:
+    rows = pa.table({"k": ["a"], "n": pa.array([1], pa.int32()), "gone": [1], "st": [{"x": 1, "y": 2}], "ts": [1]})
+    options = {"hoodie.table.cdc.enabled": "true", "hoodie.schema.on.read.enable": "true"}
+    table = hudimeta.Table.create(tmp_path, rows.schema, key="k", ordering="ts", options=options, name="t")
+    table.insert(rows)
+    table.upsert(rows.set_column(1, "n", pa.array([2], pa.int32())))
+    table.alter(drop="gone")
+    table.alter(drop="st.y")
+    table.alter(rename={"n": "m"})
+    table.alter(retype={"m": pa.float64()})
+    table.alter(add={"new": pa.int64()})
+    update = table.scan(query_type="cdc", begin="earliest").to_table().to_pylist()[1]
+    assert update["op"] == "u"
+    before, after = ({"k": "a", "m": m, "st": {"x": 1}, "ts": 1, "new": None} for m in (1.0, 2.0))
+    assert (json.loads(update["before"]), json.loads(update["after"])) == (before, after)
+
+
+def test_images_of_change_files_have_columns_that_no_file_holds(tmp_path: Path) -> None:
+    options = {"hoodie.table.cdc.enabled": "true", "hoodie.datasource.write.drop.partition.columns": "true"}
+    options["hoodie.datasource.write.hive_style_partitioning"] = "true"
+    rows = simple_rows([0], 1)
+    table = hudimeta.Table.create(
+        tmp_path, rows.schema, key="id", partition_by="part", ordering="ts", options=options, name="t"
+    )
+    table.insert(rows)
+    table.upsert(simple_rows([0], 2))
+    update = table.scan(query_type="cdc", begin="earliest").to_table().to_pylist()[1]
+    assert [json.loads(update[side])["part"] for side in ("before", "after")] == [rows["part"][0].as_py()] * 2
