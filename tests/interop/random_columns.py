@@ -73,11 +73,13 @@ def fitted(value: Any, type: pa.DataType) -> Any:
     return value
 
 
-def column_change(chance: random.Random, schema: pa.Schema, now: int, on_read: bool, drops: bool = True) -> ColumnChange:
+def column_change(
+    chance: random.Random, schema: pa.Schema, now: int, on_read: bool, drops: bool = True, kept: str = KEPT
+) -> ColumnChange:
     """An ALTER that the table can undergo."""
     what = chance.choice(CHANGES if on_read else ("add", "add", "comment"))
     what = "add" if what == "drop" and not drops else what
-    names = [name for name in schema.names if is_data(name) and name != KEPT]
+    names = [name for name in schema.names if is_data(name) and name not in (KEPT, kept)]
     if what == "retype":
         names = [name for name in names if _wider(schema, name)]
     elif what == "inside":

@@ -44,9 +44,10 @@ class GivenRows:
         stored = sorted(self.model.all_rows(), key=lambda row: row["num"])
         some = chance.sample(stored, min(len(stored), 1 + len(stored) // 4)) if stored else []
         if step == "delete":
-            return [dict(row, ts=chance.choice((0, row["ts"], self.now))) for row in some]
+            times = (chance.choice((0, self.kind.number(row), self.now)) for row in some)
+            return [dict(row, ts=self.kind.moment(time)) for row, time in zip(some, times, strict=True)]
         if step == "marked":
-            return [self.kind.mark(dict(row, ts=self.now)) for row in some]
+            return [self.kind.mark(dict(row, ts=self.kind.moment(self.now))) for row in some]
         new = [self._new() for _ in range(chance.choice((3, 12)))]
         if step in ("insert", "bulk_insert"):
             return new
@@ -58,7 +59,17 @@ class GivenRows:
         doubled = self.release != "1.0.2" and self.kind.type == "MERGE_ON_READ" and stay
         moves = self.kind.is_global and step != "merge" and self.kind.payload not in FILLING and not doubled
         changed = [self._changed(row, late=step == "late", moves=moves) for row in some]
-        return changed + new[:3]
+        repeated = self._repeated(changed + new[:3], moves) if self.kind.repeats and step != "merge" else []
+        return changed + new[:3] + repeated
+
+    def _repeated(self, rows: list[Row], moves: bool) -> list[Row]:
+        """Other rows with keys of some; one of them is the newest."""
+        again = []
+        for row in self.random.sample(rows, len(rows) // 2):
+            new = self._changed(row, late=False, moves=moves)
+            new["ts"] = self.kind.moment(self.kind.number(row) + self.random.choice((-3, 3)))
+            again.append(self.kind.mark(new) if self.kind.marker and self.random.random() < 0.3 else new)
+        return again
 
     def _new(self) -> Row:
         self.number += 1
@@ -70,7 +81,8 @@ class GivenRows:
         if not (moves and self.random.random() < 0.4):
             new |= {name: row[name] for name in self.kind.place_columns}
         if late:
-            new["ts"] = self.random.choice((row["ts"], row["ts"] - 5, row["ts"] - 1, self.now))
+            then = self.kind.number(row)
+            new["ts"] = self.kind.moment(self.random.choice((then, then - 5, then - 1, self.now)))
         return new
 
     def _data(self) -> dict[str, pa.DataType]:

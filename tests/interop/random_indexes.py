@@ -17,6 +17,7 @@ SWITCHES = {
 }
 """What Apache Hudi makes at its next write, or drops then."""
 PARTITION_STATS = "hoodie.metadata.index.partition.stats.enable"
+PARTITIONED = "hoodie.metadata.record.level.index.enable"
 SECONDARY, EXPRESSION = "by_s", "up"
 LOCK = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
 """Without it Apache Hudi makes no index by SQL."""
@@ -47,7 +48,7 @@ class IndexChange:
         if not self.made:
             return f"DROP INDEX {'secondary_index' if self.name == SECONDARY else 'expr_index'}_{self.name} ON {{table}}"
         if self.name == SECONDARY:
-            return f"CREATE INDEX {self.name} ON {{table}} (s)"
+            return f"CREATE INDEX {self.name} ON {{table}} ({self.kind.secondary})"
         return f"CREATE INDEX {self.name} ON {{table}} USING column_stats(s) OPTIONS (expr = 'upper')"
 
     def __str__(self) -> str:
@@ -68,12 +69,14 @@ def _changes(kind: Kind, release: str) -> Iterator[IndexChange]:
     if _may_have_stats(kind, release):
         yield _switched(kind, "column_stats")
     yield _switched(kind, "bloom_filters")
-    if not kind.secondary and kind.indexes != ("BUCKET",) and kind.key:
+    if not kind.secondary and PARTITIONED not in shared and kind.indexes != ("BUCKET",) and kind.key:
         yield _switched(kind, "record_index")
     if INLINE in shared:
         return  # beside the others partitions cannot expire
     if new and has_record:
-        yield IndexChange(SECONDARY, not kind.secondary, dataclasses.replace(kind, secondary="" if kind.secondary else "s"))
+        yield IndexChange(
+            SECONDARY, not kind.secondary, dataclasses.replace(kind, secondary="" if kind.secondary else kind.indexed)
+        )
     if new:
         yield IndexChange(EXPRESSION, not kind.expression, dataclasses.replace(kind, expression=not kind.expression))
 

@@ -94,6 +94,8 @@ def latest_kind(chance: random.Random, kind: Kind, release: str) -> Kind:
     if chance.random() < 0.6:
         sort, curve = chance.choice(SORTS), chance.choice(("linear", "z-order", "z-order", "hilbert"))
         shared["hoodie.clustering.plan.strategy.sort.columns"] = sort
+        # By a column that no file holds 1.2.0 cannot sort, and after such a clustering 1.0.2 has no rows.
+        sort = "s,num" if "region" in sort and DROPPED.keys() & shared.keys() else sort
         # Apache Hudi's Hilbert curve wants two dimensions.
         shared["hoodie.layout.optimize.strategy"] = "linear" if (sort, curve) == ("s", "hilbert") else curve
         shared["hoodie.layout.optimize.curve.build.method"] = chance.choice(("direct", "sample"))

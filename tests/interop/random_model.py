@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.interop.random_rows import Row
 from tests.interop.random_tables import FILLING, Kind
@@ -26,7 +27,7 @@ class RandomModel:
 
     def upsert(self, given: Iterable[Row]) -> None:
         """The greater ordering value wins, of equal ones the later; payloads that fill take what the winner has not."""
-        for row in given:
+        for row in self._combined(given):
             place = self.kind.identity(row)
             old = self.rows.get(place)
             if old is None:
@@ -43,6 +44,16 @@ class RandomModel:
             if self.kind.payload in FILLING:
                 winner = {name: loser.get(name) if value is None else value for name, value in winner.items()}
             self.rows[place] = dict(winner)
+
+    def _combined(self, given: Iterable[Row]) -> Iterable[Row]:
+        """One row a key: the newest."""
+        newest: dict[tuple[object, ...], Row] = {}
+        for row in given:
+            place = self.kind.identity(row)
+            old = newest.get(place)
+            if old is None or not self.kind.by_event or _order(self.kind, row) >= _order(self.kind, old):
+                newest[place] = row
+        return newest.values()
 
     def insert(self, given: Iterable[Row]) -> None:
         """Rows whose keys are not there."""
@@ -74,5 +85,5 @@ class RandomModel:
         return {place: dict(row) for place, row in self.rows.items()}
 
 
-def _order(kind: Kind, row: Row) -> tuple[int, ...]:
+def _order(kind: Kind, row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in kind.ordering)

@@ -103,7 +103,7 @@ class Ours:
                 metadata.drop_index("partition_stats")
             self.table().metadata.drop_index(change.name)
         elif change.name == SECONDARY:
-            metadata.create_index(SECONDARY, "secondary_index", "s")
+            metadata.create_index(SECONDARY, "secondary_index", change.kind.secondary)
         elif change.name == EXPRESSION:
             metadata.create_index(EXPRESSION, "column_stats", "s", expression="upper")
         else:

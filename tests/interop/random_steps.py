@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WIDE_FROM, LATEST_FROM, EXPIRING_FROM = 800, 900, 1000
+WIDE_FROM, LATEST_FROM, EXPIRING_FROM, TYPED_FROM = 800, 900, 1000, 1500
 WRITES = (
     "insert",
     "upsert",

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.interop.random_columns import ON_READ, column_of
+from tests.interop.random_order import ORDERS
 from tests.interop.random_rows import COLUMNS, FIRST_HOUR_MS, HOUR_MS, Row
 
 KEYGEN = "hoodie.datasource.write.keygenerator.class"
@@ -55,6 +56,9 @@ class Kind:
         expression: Whether there is an index of an expression.
         nulls: Whether every partition column has nulls.
         aged: Whether its first rows are some days old.
+        order: Type of the ordering column `ts`.
+        indexed: Column of the secondary index that may be made.
+        repeats: Whether writes have a key several times.
     """
 
     type: str
@@ -72,6 +76,9 @@ class Kind:
     expression: bool = False
     nulls: bool = False
     aged: bool = False
+    order: str = "long"
+    indexed: str = "s"
+    repeats: bool = False
 
     @property
     def is_global(self) -> bool:
@@ -115,7 +122,15 @@ class Kind:
         named = {**KEY_TYPES, **PLACE_TYPES, **{name: column_of(name).type for name in self.data}}
         marker = {"Op": pa.string(), "_hoodie_is_deleted": pa.bool_()}
         marked = [(self.marker, marker[self.marker])] if self.marker else []
-        return pa.schema([*named.items(), ("ts", pa.int64()), ("ts2", pa.int32()), *marked])
+        return pa.schema([*named.items(), ("ts", ORDERS[self.order].type), ("ts2", pa.int32()), *marked])
+
+    def moment(self, number: int) -> Any:
+        """The value of the ordering column that stands for a number."""
+        return ORDERS[self.order].value(number)
+
+    def number(self, row: Row) -> int:
+        """What the ordering column of a row stands for."""
+        return ORDERS[self.order].number(row["ts"])
 
     def in_version(self, version: str) -> Kind:
         """The kind that it is after a change of version; an upgrade from 6 decides anew how rows are merged, as Hudi's does."""
@@ -158,7 +173,7 @@ class Kind:
             column = column_of(name, type)
             row[name] = None if chance.random() < 0.2 else column.value(chance)
         marker = {self.marker: "U" if self.marker == "Op" else False} if self.marker else {}
-        return {**row, "ts": now, "ts2": chance.randrange(3), **marker}
+        return {**row, "ts": self.moment(now), "ts2": chance.randrange(3), **marker}
 
     def options(self) -> dict[str, str]:
         """What Apache Hudi is told at every write; its services do not find out the key generator by themselves."""
@@ -187,6 +202,7 @@ class Kind:
         told = " ".join(f"{name.removeprefix('hoodie.')}={value}" for name, value in self.shared.items())
         return (
             f"{self.type} v{self.version}, key {','.join(self.key)}, partitions {','.join(self.place)} {self.regions}, "
-            f"order {','.join(self.ordering)} {self.payload}, columns {','.join(self.data)}, indexes {self.indexes} "
-            f"{self.marker} {self.secondary} {'expression' * self.expression} {'aged' * self.aged}\n  {told}"
+            f"order {','.join(self.ordering)} {self.order} {self.payload}, columns {','.join(self.data)}, "
+            f"indexes {self.indexes} {self.marker} {self.secondary} {'expression' * self.expression} {'aged' * self.aged} "
+            f"{'repeats' * self.repeats}\n  {told}"
         )

@@ -25,8 +25,9 @@ from tests.interop.random_limits import KEYLESS, hudi_cannot, hudi_reads_dropped
 from tests.interop.random_model import RandomModel
 from tests.interop.random_rows import Row
 from tests.interop.random_sides import OF_PLANS, Ours, Theirs
-from tests.interop.random_steps import EXPIRING_FROM, LATEST_FROM, LOOKING, SERVICES, WIDE_FROM, WRITES, choices
+from tests.interop.random_steps import EXPIRING_FROM, LATEST_FROM, LOOKING, SERVICES, TYPED_FROM, WIDE_FROM, WRITES, choices
 from tests.interop.random_tables import FILLING, Kind
+from tests.interop.random_typed import typed_kind
 
 SIZES = ("500", "1073741824")
 """Of files: the first splits buckets of a ring, the other merges them."""
@@ -67,6 +68,8 @@ class RandomTurns(GivenRows):
             self.kind = latest_kind(self.random, self.kind, self.release)
         if self.seed >= EXPIRING_FROM:
             self.kind = expiring_kind(self.random, self.release, self.kind)
+        if self.seed >= TYPED_FROM:
+            self.kind = typed_kind(self.random, self.release, self.kind)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
@@ -282,7 +285,7 @@ class RandomTurns(GivenRows):
 
     def _alter(self, side: Ours | Theirs, index: str) -> None:
         drops = hudi_reads_dropped(self.kind, self.release)
-        change = column_change(self.random, self.schema, self.now, ON_READ in self.kind.shared, drops)
+        change = column_change(self.random, self.schema, self.now, ON_READ in self.kind.shared, drops, self.kind.indexed)
         if not change.ours and hudi_cannot(self.kind, self.release, "alter"):
             return
         if not change.ours:

@@ -5,7 +5,8 @@ of others, HUDIMETA_RANDOM_TABLES how many, HUDIMETA_RANDOM_TABLES_STEPS their l
 Hudi does all that it can, which tells its own faults from ours.
 
 Histories from seed 800 on also make and drop indexes, merge some columns, compact logs, ask for changes since archived commits,
-and have tables without record keys and more null and odd partition values.
+and have tables without record keys and more null and odd partition values. From seed 1500 on they also order rows by other
+types, write keys several times at once, and lay out files in more ways (`random_typed.py`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,69 @@
+"""What histories from seed 1500 on choose besides.
+
+Types of the ordering column and of the column of a secondary index, keys that a write has several times, a record index by
+partition, and how writers lay out files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping
+
+from tests.interop.random_indexes import PARTITIONED
+from tests.interop.random_kinds import DROPPED
+from tests.interop.random_order import ORDERS
+from tests.interop.random_tables import FILLING, Kind
+
+INDEXED = {"1.0.2": ("s", "i", "n"), "1.2.0": ("s", "i", "n", "d", "at", "x")}
+"""Columns that a release takes into a secondary index."""
+FEW_ROWS_A_FILE = {
+    "hoodie.parquet.max.file.size": "20000",
+    "hoodie.copyonwrite.record.size.estimate": "4000",
+    "hoodie.parquet.small.file.limit": "15000",
+}
+LAYOUTS: Mapping[str, tuple[str, ...]] = {
+    "hoodie.bulkinsert.sort.mode": ("NONE", "GLOBAL_SORT", "PARTITION_SORT"),
+    "hoodie.datasource.write.row.writer.enable": ("false",),
+    "hoodie.parquet.compression.codec": ("zstd", "snappy", "uncompressed"),
+    "hoodie.logfile.data.block.max.size": ("600",),
+    "hoodie.merge.use.record.positions": ("true",),
+    "hoodie.metadata.record.index.min.filegroup.count": ("1", "3"),
+    "hoodie.metadata.index.column.stats.file.group.count": ("1", "3"),
+    "hoodie.metadata.index.bloom.filter.file.group.count": ("1", "2"),
+    "hoodie.metadata.index.column.stats.column.list": ("s,num,ts",),
+    "hoodie.metadata.log.compaction.enable": ("true",),
+    "hoodie.metadata.log.compaction.blocks.threshold": ("2",),
+    "hoodie.metadata.streaming.write.enabled": ("true", "false"),
+}
+
+
+def typed_kind(chance: random.Random, release: str, kind: Kind) -> Kind:
+    """A kind with more choices."""
+    shared, indexes = dict(kind.shared), kind.indexes
+    # Of several ordering columns 1.2.0 compares decimals with their stored bytes ("Fixed cannot be cast to BigDecimal").
+    orders = [name for name in ORDERS if len(kind.ordering) < 2 or "decimal" not in name]
+    order = chance.choice(orders) if kind.ordering else "long"
+    indexed = chance.choice([name for name in INDEXED[release] if name in kind.data])
+    for name, values in LAYOUTS.items():
+        if chance.random() < 0.25:
+            shared[name] = chance.choice(values)
+    if chance.random() < 0.3 and not kind.has_rings:
+        shared |= FEW_ROWS_A_FILE
+    repeats = chance.random() < 0.4 and kind.by_event and kind.payload not in FILLING
+    fit = (
+        kind.version == "9"
+        and kind.key
+        and not kind.is_global
+        and indexes != ("BUCKET",)
+        and not DROPPED.keys() & shared.keys()
+    )
+    fit = fit and shared["hoodie.metadata.enable"] == "true" and "hoodie.populate.meta.fields" not in shared
+    record = shared["hoodie.metadata.record.index.enable"] == "true"
+    if chance.random() < 0.35 and fit and not record:
+        shared[PARTITIONED] = "true"
+        indexes = (*indexes, "RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX")
+    secondary = indexed if kind.secondary else ""
+    return dataclasses.replace(
+        kind, shared=shared, order=order, indexed=indexed, secondary=secondary, repeats=repeats, indexes=indexes
+    )
