@@ -142,16 +142,15 @@ def looked_at(session: WriteSession, timeline: Timeline) -> int:
     if not session.options.get(keys.CLEAN_AUTOMATIC) or policy == _VERSIONS:
         return 0
     if policy == _HOURS:
-        limit = _since(session, timeline)
+        limit = _since(session)
         return sum(i.time >= limit for i in timeline.writes) + 1
     return max(1, session.options.get(keys.CLEAN_COMMITS)) + 1
 
 
-def _since(session: WriteSession, timeline: Timeline) -> str:
+def _since(session: WriteSession) -> str:
     """Writes from this time on stay readable by hours."""
     zone = session.properties.zone
-    now = parse_instant(session.times.next(timeline.last_time), zone)
-    return format_instant(now - session.options.get(keys.CLEAN_HOURS) * _MS_AN_HOUR, zone)
+    return format_instant(session.times.now_ms() - session.options.get(keys.CLEAN_HOURS) * _MS_AN_HOUR, zone)
 
 
 def _compacted_since(session: WriteSession, timeline: Timeline, passed: Sequence[Instant], last: str) -> bool:
@@ -226,7 +225,7 @@ def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
     """The earliest commit whose moment stays readable; None when all stay. Never after a pending write."""
     writes = list(timeline.writes)
     if session.options.get(keys.CLEAN_POLICY) == _HOURS:
-        limit = _since(session, timeline)
+        limit = _since(session)
         found = next((i for i in writes if i.time >= limit), writes[-1] if writes else None)
     else:
         retained = max(1, session.options.get(keys.CLEAN_COMMITS))

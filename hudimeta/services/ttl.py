@@ -112,7 +112,7 @@ def plan(session: WriteSession, snapshot: Snapshot) -> TtlPlan:
     begun = written = _last_written(snapshot, options.get(keys.TTL_SELECTED))
     if strategy == _BY_CREATION:
         begun = _created(session.storage, written)
-    limit = parse_instant(session.times.next(snapshot.timeline.last_time), zone) - days * _MS_A_DAY
+    limit = session.times.now_ms() - days * _MS_A_DAY
     over = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
     busy = {group.partition_path for group in groups_in_plans(snapshot.timeline)}
     silent = plans_that_say_nothing(snapshot.timeline)  # nobody knows what they take: then every partition waits

@@ -208,6 +208,13 @@ class InstantGenerator:
             self._last = now if now > _as_millis(latest) else _one_later(latest)
             return self._last
 
+    def now_ms(self) -> int:
+        """The present, milliseconds since 1970: by it ages are judged.
+
+        The last instant may be later by hours, where another writer's clock was. By that one everything would be old.
+        """
+        return self._clock.now_ms()
+
     @property
     def zone(self) -> tzinfo | None:
         """The zone of the instants given out; None for the machine's."""

@@ -16,6 +16,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock
 from hudimeta.types import Operation
+from hudimeta.write.table_writer import write_rows
 from tests.services.many_versions import base_files, emptied_partition, written
 
 
@@ -201,6 +202,17 @@ class InHours(SystemClock):
 
     def now_ms(self) -> int:
         return super().now_ms() + self._more
+
+
+def test_by_hours_a_writer_whose_clock_is_fast_makes_nothing_old(tmp_path: Path) -> None:
+    """Its instant is the last one; hours count from the cleaner's clock, as in Apache Hudi."""
+    table = written(tmp_path / "t", 3)
+    kept = OPTIONS.read({"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "24"})
+    write_rows(WriteSession(table.storage, table.options, InHours(100)), Operation.UPSERT, simple_rows([0, 1], 9))
+    assert clean.clean(WriteSession(table.storage, kept)).deleted == 0
+    for instant in sorted(table.model.past):
+        table.model.check(table.read(instant), instant)
+    assert clean.clean(WriteSession(table.storage, kept, InHours(30))).deleted == 4, "by then the first two are old"
 
 
 def test_an_appended_table_records_a_clean_now_and_then(tmp_path: Path) -> None:

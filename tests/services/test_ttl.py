@@ -200,3 +200,12 @@ def test_what_another_expiry_took_out_meanwhile_is_not_taken_out_again(tmp_path:
 def test_a_strategy_of_ones_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises((UnsupportedFeature, ConfigError), match="strategy"):
         Table(aged(tmp_path / "t").path, {"hoodie.partition.ttl.strategy.class": "org.example.Mine"})
+
+
+@pytest.mark.parametrize("strategy", [{}, BY_CREATION])
+def test_a_writer_whose_clock_is_fast_makes_nothing_old(tmp_path: Path, strategy: dict[str, str]) -> None:
+    """Its instant is the last one; ages count from the clock of whoever lets partitions expire, as in Apache Hudi."""
+    table = aged(tmp_path / "t")
+    write(table, 400, rows(3, 9))
+    assert not expired(table, 3.75, **{DAYS: "5"}, **strategy).plan.expired
+    assert partitions(table) == ["p0", "p1", "p2", "p3"]
