@@ -3,8 +3,9 @@
 On a local disk a writer holds the operating system's lock on its instant's `requested` file for as long as it works; the lock
 ends with its process, so the next writer knows at once. Where there is no such lock, or where a write passes through many
 processes (Spark's tasks), Hudi's heartbeat serves: an empty file `.hoodie/.heartbeat/<instant>` rewritten every minute, and a
-writer whose file is older than two such intervals is dead. A pending instant with neither belongs to a writer that takes
-no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for dead.
+writer whose file is older than two such intervals is dead. How old it is, the store says where this machine's clock may be
+wrong: by a clock that is fast, whoever is alive would be rolled back. A pending instant with neither belongs to a writer that
+takes no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for dead.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms:
         now_ms: The clock, epoch milliseconds.
     """
     found = storage.stat(join(HEARTBEAT_FOLDER, instant))
-    if found is not None and now_ms() - found.modified_ms <= INTERVAL_S * TOLERATED_MISSES * 1000:
+    if found is not None and _is_fresh(storage, found.modified_ms, now_ms()):
         return True
     if requested_path is None or storage.stat(requested_path) is None:
         return False
@@ -95,3 +96,22 @@ def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms:
         return False
     with guard as free:
         return not free
+
+
+def _is_fresh(storage: Storage, modified_ms: int, now_ms: int) -> bool:
+    longest = INTERVAL_S * TOLERATED_MISSES * 1000
+    if abs(now_ms - modified_ms) <= longest:
+        return True
+    return (_now_of(storage) or now_ms) - modified_ms <= longest
+
+
+def _now_of(storage: Storage) -> int:
+    """The present by the clock that dates a store's files: that of one which is written now; 0 where it cannot be had."""
+    probe = join(HEARTBEAT_FOLDER, f"clock-{machine.machine().new_id()}")
+    try:
+        storage.put(probe, b"")
+        found = storage.stat(probe)
+        storage.delete(probe)
+    except StorageError:
+        return 0
+    return 0 if found is None else found.modified_ms

@@ -12,6 +12,7 @@ from hudimeta.api import plain_write
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.commit.liveness import Heartbeat, is_alive
+from hudimeta.engine import machine
 from hudimeta.errors import CommitError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
@@ -20,13 +21,28 @@ from tests.concurrency.side_by_side import WithoutGuards, finish
 
 def test_a_heartbeat_counts_for_two_intervals(tmp_path: Path) -> None:
     storage = WithoutGuards(str(tmp_path))
-    Heartbeat(storage, "20260101000000000").beat()
-    found = storage.stat(".hoodie/.heartbeat/20260101000000000")
-    assert found is not None
-    for age, alive in ((0, True), (120_000, True), (120_001, False)):
-        now = found.modified_ms + age
-        assert is_alive(storage, "20260101000000000", "x.requested", lambda now=now: now) is alive  # type: ignore[misc]
+    for age, alive in ((0, True), (115_000, True), (120_001, False)):
+        silent_for(storage, age)
+        assert is_alive(storage, "20260101000000000", "x.requested") is alive
     assert not is_alive(storage, "20260101000000001", "x.requested")
+
+
+@pytest.mark.parametrize("hours", [-24, -1, 1, 24])
+@pytest.mark.parametrize(("age", "alive"), [(0, True), (115_000, True), (120_001, False)])
+def test_a_heartbeat_is_as_old_as_the_store_says(tmp_path: Path, hours: int, age: int, alive: bool) -> None:
+    """Whatever the clock of this machine says: a fast one would take everybody for dead, a slow one nobody."""
+    storage = WithoutGuards(str(tmp_path))
+    silent_for(storage, age)
+    wrong = machine.now_ms() + hours * 3_600_000
+    assert is_alive(storage, "20260101000000000", "x.requested", lambda: wrong) is alive
+    assert [entry.name for entry in storage.list(".hoodie/.heartbeat")] == ["20260101000000000"]
+
+
+def silent_for(storage: WithoutGuards, age_ms: int) -> None:
+    """Make a heartbeat that stopped so long ago."""
+    beat = Heartbeat(storage, "20260101000000000")
+    beat.beat()
+    os.utime(Path(storage.root, beat.path), ns=(0, (machine.now_ms() - age_ms) * 10**6))
 
 
 def begun(table: ModelledTable) -> PlainWrite:
