@@ -124,6 +124,25 @@ def test_renewal_keeps_it(remote: Storage) -> None:
         assert lease_in(remote).valid_until == clock.now + 300_000
 
 
+@pytest.mark.parametrize("renewals", [0, 9])
+def test_a_clock_that_is_set_back_makes_no_lease_longer_or_shorter(remote: Storage, renewals: int) -> None:
+    """Else its holder would go on beside the next one, and what it renews would be over for everybody else."""
+    others = Clock()
+    seconds = LockTiming(now_ms=lambda: others.now - 3_600_000 * moved, monotonic=others.monotonic)
+    lock, moved = StorageLock(remote, seconds), 0
+    with lock.held():
+        moved = 1
+        for _ in range(renewals):
+            others.pause(30)
+            lock._renew()
+        assert lease_in(remote).valid_until == others.now + 300_000
+        others.pause(299)
+        lock.check()
+        others.pause(1)
+        with pytest.raises(LockLost, match="ran out"):
+            lock.check()
+
+
 def test_a_lock_taken_by_another_is_noticed_and_left_alone(remote: Storage) -> None:
     clock = Clock()
     lock = StorageLock(remote, timing(clock))

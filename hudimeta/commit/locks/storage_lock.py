@@ -74,6 +74,7 @@ class StorageLock(RenewedLock):
         super().__init__(storage, timing)
         self._storage = storage
         self._mine: bytes | None = None
+        self._began = 0, 0.0
         self._guarded = False
         self._lost_to: str | None = None
         self._guard_lease = threading.Lock()
@@ -87,12 +88,13 @@ class StorageLock(RenewedLock):
         with self._guard_lease:
             if self._lost_to is not None:
                 raise LockLost(LOCK_PATH, self._lost_to)
-            if self._mine is None or Lease.decode(self._mine).valid_until <= self._timing.now_ms():
+            if self._mine is None or Lease.decode(self._mine).valid_until <= self._now_ms():
                 raise LockLost(LOCK_PATH, "nobody: the lease ran out")
 
     def _take(self, deadline: float, guarded: bool) -> None:
         self._guarded = guarded
         while True:
+            self._began = self._timing.now_ms(), self._timing.monotonic()
             found = self._read()
             lease = None if found is None else Lease.decode(found)
             self.published = lease.published if lease is not None else ""
@@ -155,7 +157,12 @@ class StorageLock(RenewedLock):
         return self._guarded and is_of_this_machine(lease.owner)
 
     def _lease(self) -> Lease:
-        return Lease(False, self._timing.now_ms() + int(self._timing.lease_s * 1000), self._owner, self.published)
+        return Lease(False, self._now_ms() + int(self._timing.lease_s * 1000), self._owner, self.published)
+
+    def _now_ms(self) -> int:
+        """The present of a holder, whose clock may be set back: its lease still ends, and its renewals are good for others."""
+        began_ms, began = self._began
+        return max(self._timing.now_ms(), began_ms + int((self._timing.monotonic() - began) * 1000))
 
     def _renew(self) -> None:
         with self._guard_lease:
