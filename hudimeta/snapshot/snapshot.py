@@ -383,14 +383,18 @@ class Snapshot:
 
         One LIST and one GET for altered tables, nothing for others. Writes know it whatever the option says. Reads need none
         while names lead to all columns: then statistics, indexes and Spark's own scans serve them as before. As of an earlier
-        moment it ends with the columns of that moment.
+        moment it ends with the columns of that moment, whose names may lead elsewhere than those of today.
         """
-        if self._parent is not None:
-            whole = self._parent.history
-            return whole if whole is None or self._as_now else whole.until(self.as_of or "")
+        if self._parent is not None and self._as_now:
+            return self._parent.history
+        found = self.of_now._whole_history
+        found = found if found is None or self.as_of is None else found.until(self.as_of)
+        return None if found is not None and found.goes_by_names and not self.of_now.for_writes else found
+
+    @cached_property
+    def _whole_history(self) -> SchemaHistory | None:
         if not (self.for_writes or self.options.get(SCHEMA_ON_READ)):
             return None
         from hudimeta.snapshot.column_history import column_history
 
-        found = column_history(self.storage, self.timeline)
-        return None if found is not None and found.goes_by_names and not self.for_writes else found
+        return column_history(self.storage, self.timeline)

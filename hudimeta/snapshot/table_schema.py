@@ -24,11 +24,13 @@ from hudimeta.schema import (
     with_meta_columns,
 )
 from hudimeta.table.remembered import refuse_other_table
+from hudimeta.timeline.archived import ArchivedRecords
 
 if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.table.properties import TableProperties
-    from hudimeta.timeline import Timeline
+    from hudimeta.timeline import History, Timeline
+    from hudimeta.types import Instant
 
 __all__ = [
     "TableSchema",
@@ -114,7 +116,7 @@ def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:
         snapshot: Of the moment.
     """
     try:
-        then = resolve_table_schema(_commits(snapshot), as_of=snapshot.as_of)
+        then = resolve_table_schema(_commits_then(snapshot))
     except SchemaError:  # no write of that time carries a schema
         history = snapshot.history
         return latest if history is None else _shown(snapshot.properties, history.latest.arrow, None)
@@ -130,6 +132,23 @@ def _partitions_of_today(then: pa.Schema, latest: TableSchema, properties: Table
 def _commits(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
     timeline = snapshot.timeline
     return ((i.time, partial(timeline.metadata, i)) for i in reversed(timeline.writes))
+
+
+def _commits_then(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
+    """The writes up to a moment. Before the active timeline, where at most savepointed ones are left, archived ones count too."""
+    moment, timeline = snapshot.as_of or "", snapshot.timeline
+    active = ((time, read) for time, read in _commits(snapshot) if time <= moment)
+    if moment >= (timeline.first_active_write or ""):
+        yield from active
+        return
+    held = {time: (time, read) for time, read in active}
+    archived = [i for i in timeline.history.instants() if i.action.writes_data and i.time <= moment and i.time not in held]
+    held |= {i.time: (i.time, partial(_archived_record, timeline.history, i)) for i in archived}
+    yield from (held[time] for time in sorted(held, reverse=True))
+
+
+def _archived_record(history: History, instant: Instant) -> Mapping[str, Any]:
+    return ArchivedRecords(history, (instant.action,), instant.time, instant.time).metadata(instant)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -48,6 +48,7 @@ class ArchivedRecords:
         history: Of the table; in layout 1 it tells nothing.
         actions: In the words of completed instants.
         since: Instants before it may be left out.
+        until: Instants after it may be left out; None for none.
 
     Attributes:
         instants: By requested time.
@@ -56,14 +57,14 @@ class ArchivedRecords:
         CorruptFileError: The history is damaged.
     """
 
-    def __init__(self, history: History, actions: Collection[Action], since: str = "") -> None:
+    def __init__(self, history: History, actions: Collection[Action], since: str = "", until: str | None = None) -> None:
         words = {action.value for action in actions}
         self._folder = history.folder
         self._bytes: dict[Instant, bytes] = {}
         if words & set(history.times(since)["action"].unique().to_pylist()):
-            rows = history.load((*_TIMES, "metadata"), since)
+            rows = history.load((*_TIMES, "metadata"), since, until)
             for time, completion, word, said in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-                if word in words and time >= since:
+                if word in words and time >= since and (until is None or time <= until):
                     self._bytes[Instant(time, Action(word), State.COMPLETED, completion)] = said or b""
         self.instants = tuple(self._bytes)
 

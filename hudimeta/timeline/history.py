@@ -129,12 +129,13 @@ class History:
         """Relative to the table."""
         return self._folder
 
-    def load(self, columns: Sequence[str] = COLUMNS, since: str = "") -> pa.Table:
+    def load(self, columns: Sequence[str] = COLUMNS, since: str = "", until: str | None = None) -> pa.Table:
         """Every archived instant.
 
         Args:
             columns: Those of `COLUMNS` to read; `metadata` and `plan` are nearly all of the bytes.
             since: Leave out files whose instants all lie before this one; their names tell.
+            until: Leave out files whose instants all lie after this one.
 
         Returns:
             Arrow table sorted by instant_time: instant_time, completion_time, action: string; metadata, plan: binary, null
@@ -145,7 +146,7 @@ class History:
         """
         for remaining in reversed(range(READ_ATTEMPTS)):
             try:
-                return self._read(columns, since)
+                return self._read(columns, since, until)
             except NotFound:
                 if not remaining:
                     raise
@@ -195,10 +196,10 @@ class History:
             raise CorruptFileError(join(self._folder, VERSION_FILE), 0, "the manifest that it names", "no manifest")
         return newest
 
-    def _read(self, columns: Sequence[str], since: str) -> pa.Table:
+    def _read(self, columns: Sequence[str], since: str, until: str | None) -> pa.Table:
         import pyarrow as pa
 
-        entries = [] if self._layout == 1 else [e for e in self.manifest() if _may_reach(e.name, since)]
+        entries = [] if self._layout == 1 else [e for e in self.manifest() if _may_hold(e.name, since, until)]
         wanted = list(dict.fromkeys(("instant_time", *columns)))
         parts = [self.read_file(entry.name, wanted, entry.size) for entry in entries]
         if not parts:
@@ -235,10 +236,10 @@ class History:
         return named
 
 
-def _may_reach(name: str, since: str) -> bool:
-    """False for a file whose name, `<first>_<last>_<level>.parquet`, says that it ends before an instant."""
+def _may_hold(name: str, since: str, until: str | None) -> bool:
+    """False for a file whose name, `<first>_<last>_<level>.parquet`, says that it has nothing between two instants."""
     parts = name.split("_")
-    return len(parts) != _NAME_PARTS or parts[1] >= since
+    return len(parts) != _NAME_PARTS or (parts[1] >= since and (until is None or parts[0] <= until))
 
 
 def _schema(columns: Sequence[str]) -> Any:

@@ -21,10 +21,10 @@ def row(n: int, ts: int) -> dict[str, Any]:
     return {"id": f"k{n}", "ts": ts, "fare": 8 + n, "note": f"n{n}", "deep": {"a": n}}
 
 
-def made(path: Path, kind: str) -> tuple[Table, str]:
+def made(path: Path, kind: str, **more: str) -> tuple[Table, str]:
     """A table with two file groups, the second of them updated, and its newest instant."""
     indexes = ["column_stats"]
-    options = {"hoodie.parquet.small.file.limit": "0"}
+    options = {"hoodie.parquet.small.file.limit": "0", **more}
     table = Table.create(path, SCHEMA, key="id", ordering="ts", type=kind, indexes=indexes, options=options)
     for numbers in (range(3), range(3, 6)):
         table.insert(pa.Table.from_pylist([row(n, 1) for n in numbers], SCHEMA))
@@ -114,3 +114,33 @@ def test_a_range_that_ends_early_shows_the_columns_of_today(tmp_path: Path, kind
     table.upsert(pa.Table.from_pylist([new], pa.schema([*columns, ("tip", pa.int64())])))
     found = shown(table.scan(query_type="incremental", begin="earliest", end=end).to_table())
     assert [(one["id"], one[name], one["tip"]) for one in found] == [(f"k{n}", f"n{n}", None) for n in range(6)]
+
+
+@KINDS
+def test_a_name_that_is_gone_since_still_leads_to_its_column_as_of_then(tmp_path: Path, kind: str) -> None:
+    """Renamed, then dropped: the names of today lead to all columns, those of the moment in between do not."""
+    table, _ = made(tmp_path / "t", kind)
+    table.alter(rename={"note": "remark"})
+    between = table.timeline.writes[-1].time
+    table.alter(drop="remark")
+    renamed = [{("remark" if name == "note" else name): value for name, value in one.items()} for one in then()]
+    assert shown(table.scan(as_of=between).to_table()) == renamed
+    assert shown(table.scan("remark = 'n4'", as_of=between).to_table()) == [renamed[4]]
+
+
+@pytest.mark.parametrize("change", [{"add": {"tip": pa.int64()}}, {"rename": {"note": "remark"}}, None], ids=str)
+def test_a_moment_before_the_active_timeline_has_its_columns_too(tmp_path: Path, change: dict[str, Any] | None) -> None:
+    table, before = made(tmp_path / "t", "COPY_ON_WRITE", **{"hoodie.metadata.compact.max.delta.commits": "2"})
+    if change is None:
+        table.upsert(pa.Table.from_pylist([{**row(4, 2), "tip": 1}], SCHEMA.append(pa.field("tip", pa.int64()))))
+    else:
+        table.alter(**change)
+    for n in range(3):
+        table.delete(f"id = 'k{n}'")
+    kept = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
+    by_hand = Table(table.path, kept)
+    assert by_hand.archive().archived
+    assert by_hand.timeline.first_active_write > before
+    found = by_hand.scan(as_of=before).to_table()
+    assert types(found) == [(column.name, column.type) for column in SCHEMA]
+    assert shown(found) == then()
