@@ -132,9 +132,13 @@ def _lost(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None
 
 def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Slices:
     """Newest slices as of the moment that were removed, without those of file groups that were replaced by then."""
-    removed = _removed(snapshot, archived, unseen)
-    shown, gone = (_base_instants(snapshot), _replaced(snapshot)) if removed else ({}, set())
-    return {group: at for group, at in removed.items() if shown.get(group, "") < at and group not in gone}
+    bases, logs = _removed(snapshot, archived, unseen)
+    shown, gone = (_base_instants(snapshot), _replaced(snapshot)) if bases or logs else ({}, set())
+    # Where no base file is shown, that of the slice was removed, or it has none. Else a log belongs to the newest base file that
+    # is older, whose own a savepoint may have spared; in version 6 its name tells no more than that base file.
+    missed = {group: "0" for group, at in logs.items() if group not in shown or at > shown[group]}
+    missed |= {group: at for group, at in bases.items() if shown.get(group, "") < at}
+    return {group: at for group, at in missed.items() if group not in gone}
 
 
 def _active_cleans(snapshot: Snapshot) -> list[Instant]:
@@ -165,8 +169,8 @@ def _groups(replaced: pa.Table) -> Groups:
     return set(zip(replaced["partition_path"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
 
 
-def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Slices:
-    """The newest removed slice of each file group, of those that the moment may show: its instant."""
+def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> tuple[Slices, Slices]:
+    """The newest removed base file and log file of each file group, of those that the moment may show: their instants."""
     moment = snapshot.as_of or ""
     bases: Slices = {}
     logs: Slices = {}
@@ -174,8 +178,7 @@ def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: froze
         for partition, cleaned in (clean.get("partitionMetadata") or {}).items():
             for path in cleaned["successDeleteFiles"] or ():
                 _note(bases, logs, partition, path.rpartition("/")[2], moment, unseen)
-    # Logs bear later instants than their slice, so they speak only of file groups of which no base file was removed.
-    return dict.fromkeys(logs, "0") | bases
+    return bases, logs
 
 
 def _clean_records(snapshot: Snapshot, archived: ArchivedRecords | None) -> Iterator[dict[str, Any]]:

@@ -145,3 +145,22 @@ def test_a_savepoint_stays_readable_before_the_earliest_commit_that_cleaning_kee
     with pytest.raises(TableError, match="cleaning removed"):
         table.read(first)
     table.model.check(table.read(second), second)
+
+
+def test_a_slice_whose_base_file_alone_a_savepoint_spared_is_refused_with_the_logs_that_are_gone(tmp_path: Path) -> None:
+    """Without them the rows that they changed would come back as they were before."""
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    pinned = table.write(Operation.INSERT, simple_rows(range(10), 1)).instant
+    services = Table(table.path, options)
+    services.savepoint(pinned)
+    table.write(Operation.DELETE, simple_rows([0, 2], 1))
+    later = table.write(Operation.UPSERT, simple_rows(range(1, 10, 2), 2)).instant
+    services.compact()
+    assert services.clean().deleted
+    table.model.check(table.read(pinned), pinned)
+    table.model.check(table.read())
+    with pytest.raises(TableError, match="cleaning removed"):
+        table.read(sorted(table.model.past)[1])
+    with pytest.raises(TableError, match="cleaning removed"):
+        Table(table.path).scan(as_of=later).to_table()
