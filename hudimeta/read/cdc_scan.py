@@ -12,9 +12,10 @@ from hudimeta.cached import cached_property
 from hudimeta.config.options import INCREMENTAL_FALLBACK, SPLIT_BYTES
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.scan_report import ScanReport
+from hudimeta.read.archived_range import first_unarchived
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
-from hudimeta.read.incremental import IncrementalRange, Moment, first_unarchived
+from hudimeta.read.incremental import IncrementalRange, Moment
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note
 from hudimeta.read.scan import Scan
 from hudimeta.read.scan_plan import ScanPlan

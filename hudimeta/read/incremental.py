@@ -28,6 +28,7 @@ from hudimeta.config.options import (
     QUERY_TYPE,
 )
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.read.archived_range import archived_writes, first_unarchived
 from hudimeta.read.chosen_partitions import in_chosen
 from hudimeta.read.range_files import copied_files, written_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
@@ -45,7 +46,6 @@ __all__ = [
     "EARLIEST",
     "IncrementalRange",
     "Moment",
-    "first_unarchived",
     "is_lost",
     "moment_of",
     "range_of",
@@ -193,27 +193,10 @@ def _commits(snapshot: Snapshot, low: str, high: str | None) -> IncrementalRange
     oldest = first_unarchived(snapshot)
     archived: tuple[Instant, ...] = ()
     by_time = (oldest is None or low < oldest) and snapshot.timeline.history.has_old_logs
-    if not by_time and (oldest is None or low < oldest):
-        known = {i.time for i in snapshot.timeline.writes}
-        archived = tuple(
-            i
-            for i in snapshot.timeline.history.instants()
-            if i.action.writes_data
-            and i.time not in known
-            and i.completed_at > low
-            and (high is None or i.completed_at <= high)
-        )
+    if not by_time:
+        archived = tuple(i for i in archived_writes(snapshot, low) if high is None or i.completed_at <= high)
     instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
     return IncrementalRange(low, high, instants, len(archived), by_time=by_time)
-
-
-def first_unarchived(snapshot: Snapshot) -> str | None:
-    """The completion time from which a range has no archived commit; None where every active write is savepointed.
-
-    Archiving steps over savepointed writes: between one of them and the next write there may be archived ones.
-    """
-    unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
-    return min((i.completed_at for i in unsaved), default=None)
 
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:

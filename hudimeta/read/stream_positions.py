@@ -25,6 +25,7 @@ from hudimeta.config.options import (
     STREAM_START,
 )
 from hudimeta.errors import ConfigError, StreamDataLoss
+from hudimeta.read.archived_range import archived_writes
 from hudimeta.read.incremental import is_lost
 from hudimeta.timeline import one_earlier, range_bound
 from hudimeta.timeline.naming import LAYOUT_V1
@@ -204,16 +205,7 @@ class _Kept:
     @staticmethod
     def of(snapshot: Snapshot, after: str) -> _Kept:
         timeline = snapshot.timeline
-        unsaved = [i for i in timeline.writes if i.time not in timeline.savepoints]
-        oldest = min((i.completed_at for i in unsaved), default=None)
-        archived: tuple[Instant, ...] = ()
-        if oldest is None or after < oldest:
-            known = {i.time for i in timeline.writes}
-            archived = tuple(
-                i
-                for i in timeline.history.instants()
-                if i.action.writes_data and i.time not in known and i.completed_at > after
-            )
+        archived = archived_writes(snapshot, after)
         cleaned = [i for i in timeline.writes_between(after) if i.time < snapshot.earliest_kept]
         if not archived and not cleaned:
             return _Kept("", BEFORE_ALL)

@@ -134,8 +134,8 @@ def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozen
     """Newest slices as of the moment that were removed, without those of file groups that were replaced by then."""
     bases, logs = _removed(snapshot, archived, unseen)
     shown, gone = (_base_instants(snapshot), _replaced(snapshot)) if bases or logs else ({}, set())
-    # Where no base file is shown, that of the slice was removed, or it has none. Else a log belongs to the newest base file that
-    # is older, whose own a savepoint may have spared; in version 6 its name tells no more than that base file.
+    # Where no base file is shown, that of the slice was removed, or it has none. Else a log belongs to the newest base file
+    # that is older, which a savepoint may have spared; in version 6 its name tells no more than that base file.
     missed = {group: "0" for group, at in logs.items() if group not in shown or at > shown[group]}
     missed |= {group: at for group, at in bases.items() if shown.get(group, "") < at}
     return {group: at for group, at in missed.items() if group not in gone}

@@ -135,7 +135,7 @@ def _commits(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str
 
 
 def _commits_then(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
-    """The writes up to a moment. Before the active timeline, where at most savepointed ones are left, archived ones count too."""
+    """The writes up to a moment. Before the active timeline, where only savepointed ones are left, archived ones count too."""
     moment, timeline = snapshot.as_of or "", snapshot.timeline
     active = ((time, read) for time, read in _commits(snapshot) if time <= moment)
     if moment >= (timeline.first_active_write or ""):
