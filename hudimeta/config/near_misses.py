@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-__all__ = ["SQL_WORDS", "nearest", "right_name"]
+__all__ = ["SQL_WORDS", "nearest", "question", "right_name"]
 
 _NEAR = 0.93
 """Similarity from which an unknown key counts as a mistyped known one: one or two letters in a long key."""
@@ -65,6 +65,9 @@ _MEANT = {
     "hoodie.parquet.max.file.size": "maxrecordsperfile targetfilesizebytes",
     "hoodie.parquet.compression.codec": "compression codec",
 }
+_OF_STREAMS = {"hoodie.datasource.read.begin.instanttime": "hoodie.datasource.streaming.startoffset"}
+"""Options that streams refuse, and what says the same of a stream: nobody knows yet whether the options are one's."""
+
 _BY_WORD = {word: key for key, words in _MEANT.items() for word in words.split()}
 """Words without capitals and marks, and the option that whoever gives them means. Those of other formats are among them:
 ignored, they would change what is read or replaced."""
@@ -100,6 +103,16 @@ def _right_name(key: str, known: frozenset[str]) -> str | None:
     words = _BY_WORD | {word: name for word, name in by_plain.items() if not name.startswith(_OWN)}
     near = nearest(plain, words, _NEAR_WORD)
     return words[near] if near is not None else None
+
+
+def question(near: str) -> str:
+    """What to ask whoever gave a name that is none: did they mean this one?
+
+    Args:
+        near: The option that the name seems to stand for.
+    """
+    of_streams = _OF_STREAMS.get(near)
+    return f"Did you mean {near}?" + (f" Of a stream it is {of_streams}." if of_streams else "")
 
 
 def nearest(key: str, known: Collection[str], cutoff: float = 0.6) -> str | None:

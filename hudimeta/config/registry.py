@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar
 
 from hudimeta.config.machine import NOTHING, machine_options
-from hudimeta.config.near_misses import nearest, right_name
+from hudimeta.config.near_misses import nearest, question, right_name
 from hudimeta.config.texts import (
     as_text,
     bounded_parser,
@@ -234,7 +234,7 @@ class OptionRegistry:
             raise ConfigError(key, text, "a known option", hint)
         near = right_name(key, self.names)
         if near is not None:
-            raise ConfigError(key, text, "a known option", f"Did you mean {near}?")
+            raise ConfigError(key, text, "a known option", question(near))
         if key.lower().startswith("hoodie."):
             _warn_once(key)
 

@@ -101,7 +101,7 @@ class DuplicateKeys(CommitError):
         self.keys, self.sample = keys, tuple(sample)
         super().__init__(
             f"{keys:,} of the rows to insert have a key that the table has already: {', '.join(self.sample)}",
-            "Nothing was written; leave them out, upsert them, or set hoodie.datasource.insert.dup.policy to drop or none.",
+            "No row was written; leave them out, upsert them, or set hoodie.datasource.insert.dup.policy to drop or none.",
         )
 
 

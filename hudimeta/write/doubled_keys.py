@@ -137,5 +137,5 @@ def _refuse(partition: str, key: str) -> NoReturn:
     where = f" of partition '{partition}'" if partition else ""
     raise CommitError(
         f"a file group{where} holds several rows of key {key!r}, and the change of one of them would reach the others",
-        "Nothing was written; delete all rows of the key, then insert those that shall be there.",
+        "No row was changed; delete all rows of the key, then insert those that shall be there.",
     )

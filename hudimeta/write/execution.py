@@ -270,7 +270,7 @@ def _is_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
         raise CommitError(
             f"rows of key {twice[0].as_py()!r} shall be {'deleted' if gone.deleted.all() else 'changed'}, which come more than "
             f"once in '{base.partition_path}', file group {base.file_id}: its log files would meet the first of them only",
-            "Nothing was written; compact the table first (CALL run_compaction, or services.compact()), then say it again.",
+            "No row was changed; compact the table first (CALL run_compaction, or services.compact()), then say it again.",
         )
     return True
 

@@ -239,7 +239,7 @@ def refuse_several_matches(target: Positions) -> None:
         again = len(target) - len(np.unique(target))
         raise CommitError(
             f"rows of the table match more than one row of the source, {again:,} times",
-            "Nothing was written; keep one row a key in the source, or narrow the condition.",
+            "No row was changed; keep one row a key in the source, or narrow the condition.",
         )
 
 

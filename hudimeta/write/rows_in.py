@@ -64,7 +64,7 @@ def batches_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 
 
 def _broken(what: str) -> SchemaMismatch:
-    hint = "Nothing was written: mend what makes the batches, and hand all of them over anew."
+    hint = "No row of them is in the table: mend what makes the batches, and hand all of them over anew."
     return SchemaMismatch("*", what, "batches of one schema to the end", hint)
 
 

@@ -126,6 +126,13 @@ def test_a_slip_is_refused_with_the_right_name(given: str, meant: str) -> None:
         OPTIONS.read({given: "x"})
 
 
+@pytest.mark.parametrize("given", ["startingVersion", "startingTimestamp"])
+def test_where_a_stream_begins_is_told_apart_from_where_a_range_begins(given: str) -> None:
+    told = "Did you mean hoodie.datasource.read.begin.instanttime? Of a stream it is hoodie.datasource.streaming.startoffset."
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        OPTIONS.read({given: "1"})
+
+
 def test_options_of_spark_and_of_other_formats_are_left_alone() -> None:
     names = """
         header inferSchema sep delimiter quote escape multiLine mode dateFormat timestampFormat timestampNTZFormat nullValue

@@ -193,7 +193,7 @@ def one_change_a_row(opened: OpenedTable, rows: pa.Table) -> tuple[KeyedBatch, b
     if again and not (rules.by_event_time and rules.ordering_fields):
         raise CommitError(
             f"rows of the table match more than one row of the source, {again:,} times",
-            "Nothing was written; keep one row a key in the source, narrow the condition, or give the table an order.",
+            "No row was changed; keep one row a key in the source, narrow the condition, or give the table an order.",
         )
     if again and ages.num_columns:
         return batch.take(_newest(names, ages)), False
