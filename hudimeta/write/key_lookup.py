@@ -187,10 +187,11 @@ class KeyLookup:
         return BloomFiltersLookUp(files_of, read, self._session.engine.map, filters, is_global=is_global)
 
     def _buckets(self, settings: BucketSettings) -> Buckets:
-        if not settings.consistent:
-            fixed = self._session.concurrency.non_blocking is not None
-            return SimpleBuckets(settings.count, settings.fields, fixed=fixed)
-        return HashRings(self._session.storage, self._table.snapshot.timeline, settings.count, settings.fields)
+        timeline = self._table.snapshot.timeline
+        if settings.consistent:
+            return HashRings(self._session.storage, timeline, settings.count, settings.fields)
+        together = self._session.concurrency.non_blocking is not None
+        return SimpleBuckets(settings.count, settings.fields, timeline if together else None)
 
     def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
         self._files = self._table.snapshot.key_files(partitions)

@@ -35,6 +35,7 @@ from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, partition_batch
 from hudimeta.write.placement import FileSizing
+from hudimeta.write.renewed_rings import renew_rings
 from hudimeta.write.settling import Settlement
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.write_result import WriteResult
@@ -352,6 +353,7 @@ def publish(
             publication = settlement.settle(session.properties.load_timeline(session.storage))
         else:
             publication = publication_of(outcome)
+        renew_rings(session, table, write.instant, outcome.replaced)
         completion = session.coordinator.publish(write, publication)
         settled = outcome.files if settlement is None else settlement.outcome.files
         seen = {file.name for file in outcome.files}  # the others rest on slices that this write has not seen

@@ -90,8 +90,8 @@ def test_tables_with_buckets_are_recognised() -> None:
     assert not looks_bucketed([])
 
 
-def test_writers_that_do_not_block_begin_a_bucket_with_one_id() -> None:
-    fixed = SimpleBuckets(4, ["id"], fixed=True)
+def test_writers_that_do_not_block_begin_a_bucket_with_one_id(tmp_path: Path) -> None:
+    fixed = SimpleBuckets(4, ["id"], Timeline.load(LocalStorage(str(tmp_path))))
     assert fixed.new_file_id("p", 3) == "00000003-0000-0000-0000-000000000000-0"
     assert fixed.logs_first
     assert fixed.new_file_id("p", 3, again=True) != fixed.new_file_id("p", 3), "an overwrite takes the old one out"

@@ -311,3 +311,50 @@ def test_streams_begin_each_bucket_once(tmp_path: Path, kind: str, consistent: b
         assert len(contents(tmp_path)) == 60
         assert len(slices) == len({(s["partition_path"], s["file_id"][:8]) for s in slices}) == 9
     check_all(storage)
+
+
+@pytest.mark.parametrize("renewed", [True, False], ids=["hudimeta", "apache hudi"])
+def test_rows_that_come_to_a_ring_after_a_delete_of_its_partition_are_seen(tmp_path: Path, renewed: bool) -> None:
+    table = create(tmp_path, "MERGE_ON_READ", **BUCKETS, hoodie_index_bucket_engine="CONSISTENT_HASHING")
+    table.upsert(rows(*((f"k{n}", "xy"[n % 2], 1, 1) for n in range(20))))
+    table.savepoint(before := table.timeline.writes[-1].time)
+    for ts in (2, 3):
+        deleted = table.delete_partition("x").instant
+        if not renewed:  # Apache Hudi leaves the ring as it is
+            (tmp_path / f".hoodie/.bucket_index/consistent_hashing_metadata/x/{deleted}.hashing_meta").unlink()
+        assert {part for _, part, *_ in contents(tmp_path)} == {"y"}
+        for _ in range(2):
+            table.upsert(rows(*((f"k{n}", "x", ts, ts) for n in range(0, 20, 2))))
+        found = {key: v for key, part, *_, v in contents(tmp_path) if part == "x"}
+        assert found == {f"k{n}": ts for n in range(0, 20, 2)}
+    table.restore(before)
+    table.upsert(rows(*((f"k{n}", "xy"[n % 2], 4, 4) for n in range(24))))
+    assert len(contents(tmp_path)) == 24
+
+
+def test_rows_that_come_to_a_ring_after_its_table_was_emptied_are_seen(tmp_path: Path) -> None:
+    table = create(tmp_path, "MERGE_ON_READ", **BUCKETS, hoodie_index_bucket_engine="CONSISTENT_HASHING")
+    given = rows(*((f"k{n}", "x", 1, 1) for n in range(9)))
+    table.upsert(given)
+    table.insert_overwrite_table(given.slice(0, 0))
+    assert contents(tmp_path) == []
+    table.upsert(given)
+    assert len(contents(tmp_path)) == 9
+
+
+@pytest.mark.parametrize("overwrites", [False, True], ids=["delete", "overwrite"])
+def test_rows_of_writers_that_do_not_block_are_seen_after_an_overwrite_of_their_partition(
+    tmp_path: Path, overwrites: bool
+) -> None:
+    together = {"hoodie_write_concurrency_mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
+    table = create(tmp_path, "MERGE_ON_READ", **BUCKETS, **together)
+    table = hudimeta.Table(tmp_path, {"hoodie.write.concurrency.mode": together["hoodie_write_concurrency_mode"]})
+    for ts in (1, 2, 3):
+        for _ in range(2):
+            table.upsert(rows(*((f"k{n}", "x", ts, ts) for n in range(20))))
+        assert [v for *_, v in contents(tmp_path)] == [ts] * 20
+        if overwrites:
+            table.insert_overwrite(rows(("k0", "x", 9, 0)))
+        else:
+            table.delete_partition("x")
+        assert len(contents(tmp_path)) == overwrites

@@ -6,6 +6,10 @@
 A node stands for the hashes above the node before it up to its own `value`; hashes above the last one belong to the first. The
 node's file group is `<fileIdPrefix>-0`. The first file of a partition has the instant 00000000000000; a clustering that splits
 or merges buckets writes another, which counts once that clustering is completed.
+
+Whoever deletes a partition takes out the file groups that its ring names, and nobody sees what is written to these any more. So
+buckets get new file groups then: in a ring at the instant of the delete or, where that wrote none (Apache Hudi does not),
+in one that the next write puts there.
 """
 
 from __future__ import annotations
@@ -13,21 +17,24 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
+from hudimeta.engine.machine import machine
 from hudimeta.errors import AlreadyExists, ConfigError, CorruptFileError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 from hudimeta.indexes.bucket.hash_keys import HASH_MASK, ring_hashes
+from hudimeta.indexes.bucket.taken_out import taken_out
 from hudimeta.storage import Storage, join
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline import Timeline
 
-__all__ = ["HashRing", "HashRings", "RingNode", "decode_ring", "encode_ring", "first_ring"]
+__all__ = ["HashRing", "HashRings", "RingNode", "decode_ring", "encode_ring", "first_ring", "renewed_ring"]
 
 FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
 SUFFIX = ".hashing_meta"
@@ -102,6 +109,18 @@ def first_ring(partition: str, count: int) -> HashRing:
     return HashRing(partition, INIT_INSTANT, 0, tuple(nodes))
 
 
+def renewed_ring(ring: HashRing, gone: Collection[str], instant: str) -> HashRing:
+    """The ring with new file groups for some buckets.
+
+    Args:
+        ring: The ring.
+        gone: File groups that were taken out.
+        instant: What took them out.
+    """
+    nodes = [replace(n, prefix=str(machine().new_id())) if f"{n.prefix}-0" in gone else n for n in ring.nodes]
+    return replace(ring, instant=instant, sequence=ring.sequence + 1, nodes=tuple(nodes))
+
+
 def _named(partition: str, start: int, end: int) -> str:
     """Java's `UUID.nameUUIDFromBytes`: the MD5 of the bytes with the marks of version 3."""
     name = start.to_bytes(8, "big") + end.to_bytes(8, "big") + partition.encode()
@@ -155,7 +174,7 @@ class HashRings:
     def ring(self, partition: str) -> HashRing:
         """The ring of a partition; written down first where there is none yet."""
         if partition not in self._rings:
-            self._rings[partition] = self._load(partition) or self._begin(partition)
+            self._rings[partition] = self._seen(self._load(partition) or self._begin(partition))
         return self._rings[partition]
 
     def _load(self, partition: str) -> HashRing | None:
@@ -173,8 +192,21 @@ class HashRings:
         return decode_ring(self._storage.read(path), path)
 
     def _begin(self, partition: str) -> HashRing:
-        ring = first_ring(partition, self._count)
-        path = join(FOLDER, partition, f"{INIT_INSTANT}{SUFFIX}")
+        return self._put_first(first_ring(partition, self._count))
+
+    def _seen(self, ring: HashRing) -> HashRing:
+        """The ring, renewed where file groups that it names were taken out: what is written to these nobody sees."""
+        ids = [f"{node.prefix}-0" for node in ring.nodes]
+        named = {one: self._gone[ring.partition, one] for one in ids if (ring.partition, one) in self._gone}
+        return self._put_first(renewed_ring(ring, named, max(named.values()))) if named else ring
+
+    @cached_property
+    def _gone(self) -> Mapping[tuple[str, str], str]:
+        return taken_out(self._timeline)
+
+    def _put_first(self, ring: HashRing) -> HashRing:
+        """Write a ring down; if another writer was first, its ring counts."""
+        path = join(FOLDER, ring.partition, f"{ring.instant}{SUFFIX}")
         try:
             self._storage.put_if_absent(path, encode_ring(ring))
         except AlreadyExists:

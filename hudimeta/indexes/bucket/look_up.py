@@ -3,24 +3,31 @@
     file id    <bucket number, 8 digits> <the last 28 characters of a UUID> "-0", such as 00000003-f8f0-4cea-999c-5f822e1792a5-0
                <bucket number, 8 digits> "-0000-0000-0000-000000000000-0"    where writers do not block each other
 
+An overwrite or a delete of a partition takes file groups out for good. Writers that do not block each other then begin a bucket
+with an id that they all make of its old one and of the instant that took it out.
+
 Each partition has one file group for each bucket that ever held a key. The number of buckets is fixed for the life of a table
 and stands nowhere in what Apache Hudi writes: it is an option that every writer must give alike.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.cached import cached_property
 from hudimeta.engine.machine import machine
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.bucket.hash_keys import list_hashes
+from hudimeta.indexes.bucket.taken_out import taken_out
 from hudimeta.indexes.tagging import IndexKind, NewGroups, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
+from hudimeta.timeline import Timeline
 
 __all__ = ["BucketLookUp", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
 
@@ -124,11 +131,12 @@ class SimpleBuckets:
     Args:
         count: How many.
         fields: Key fields that are hashed.
-        fixed: Every writer begins a bucket with the same file id, and with a log file: two may begin it at once.
+        timeline: Of a table whose writers do not block each other: every writer begins a bucket with the same file id, and with
+            a log file, since two may begin it at once.
     """
 
-    def __init__(self, count: int, fields: Sequence[str], *, fixed: bool = False) -> None:
-        self.logs_first = self._fixed = fixed
+    def __init__(self, count: int, fields: Sequence[str], timeline: Timeline | None = None) -> None:
+        self.logs_first, self._timeline = timeline is not None, timeline
         self.title = f"bucket index, {count} buckets a partition"
         self._count, self._fields = count, tuple(fields)
         self._begun: dict[tuple[str, int], str] = {}
@@ -156,11 +164,21 @@ class SimpleBuckets:
 
     def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
         """See `Buckets`: the same id for a bucket whenever it is asked for, since a write may come in portions."""
-        if self._fixed and not again:
-            return f"{number:0{_DIGITS}d}{_FIXED}"
+        if self._timeline is not None and not again:
+            return self._same_for_all(partition, f"{number:0{_DIGITS}d}{_FIXED}")
         if (partition, number) not in self._begun:
             self._begun[partition, number] = f"{number:0{_DIGITS}d}{str(machine().new_id())[_DIGITS:]}-0"
         return self._begun[partition, number]
+
+    def _same_for_all(self, partition: str, file_id: str) -> str:
+        while (partition, file_id) in self._gone:
+            made = uuid.uuid5(uuid.NAMESPACE_OID, f"{file_id} {self._gone[partition, file_id]}")
+            file_id = f"{file_id[:_DIGITS]}{str(made)[_DIGITS:]}-0"
+        return file_id
+
+    @cached_property
+    def _gone(self) -> Mapping[tuple[str, str], str]:
+        return {} if self._timeline is None else taken_out(self._timeline)
 
 
 def bucket_of_file_id(file_id: str) -> int | None:
