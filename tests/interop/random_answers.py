@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,10 +30,8 @@ LITERALS: dict[str, Callable[[object], str]] = {
     "Op": _text,
     "region": _text,
     "num": _number,
-    "big": _number,
-    "zone": _number,
     "ms": _number,
-    "ts": repr,
+    **dict.fromkeys(("ts", "big", "zone"), repr),
     "flag": lambda value: str(value).lower(),
     "day": lambda value: f"date'{value}'",
     **{name: column.literal for name, column in COLUMNS.items() if column.literal is not None},
@@ -104,13 +103,7 @@ class Answers:
             if found is not None:
                 return found
         name = self.random.choice([name for name in schema.names if base(name) in LITERALS])
-        said = (
-            ORDERS[self.kind.order].literal
-            if name == "ts"
-            else _text
-            if column_of(name, schema.field(name).type) is COLUMNS["s"]
-            else LITERALS[base(name)]
-        )
+        said = self._said(name, schema.field(name).type)
         value = row[name]
         if value is None:
             return f"{name} IS NULL", lambda other: other[name] is None
@@ -119,6 +112,13 @@ class Answers:
         if base(name) in ("b", "flag"):
             return f"{name} IS NOT NULL", lambda other: other[name] is not None
         return f"{name} >= {said(value)}", lambda other: not_less(other[name], value)
+
+    def _said(self, name: str, type: pa.DataType) -> Callable[[Any], str]:
+        """How Spark's SQL says a value of a column."""
+        typed = {"ts": self.kind.order, "big": self.kind.big, "zone": self.kind.zone}
+        if name in typed:
+            return ORDERS[typed[name]].literal
+        return _text if column_of(name, type) is COLUMNS["s"] else LITERALS[base(name)]
 
     def _nested(self, struct: str, point: Row) -> Predicate | None:
         """Of a field of a struct; none where those of one value are gone."""
@@ -274,7 +274,7 @@ class Answers:
         captured = captured and "hoodie.table.cdc.enabled" in self.kind.shared and self.kind.version != "6" and not dropped
         if not captured or logs_no_changes(table, begin):
             return
-        if self.kind.version != "8" or not names_no_base_file(table, begin):
+        if not names_no_base_file(table, begin):
             self._captured(table, begin, options, schema)
 
     def _captured(self, table: hudimeta.Table, begin: str, options: dict[str, str], schema: pa.Schema) -> None:

@@ -10,7 +10,7 @@ from hudimeta.types import COPYING_OPERATIONS, Action
 
 def names_no_base_file(table: hudimeta.Table, begin: str) -> bool:
     """Whether a commit from an instant on names no base file before a log file of its, as of a slice that a planned compaction
-    began: release 1.0.2, which writes that itself, then asks for the file slice before and has none (`Option.get`)."""
+    began: Apache Hudi, which writes that itself, then asks for the file slice before and has none (`Option.get`)."""
     timeline = table.timeline
     writes = [timeline.metadata(i) for i in timeline.writes if i.time >= begin and i.action is Action.DELTA_COMMIT]
     stats = (stat for write in writes for stats in write["partitionToWriteStats"].values() for stat in stats)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WIDE_FROM, LATEST_FROM, EXPIRING_FROM, TYPED_FROM = 800, 900, 1000, 1500
+WIDE_FROM, LATEST_FROM, EXPIRING_FROM, TYPED_FROM, KEYED_FROM = 800, 900, 1000, 1500, 1600
 WRITES = (
     "insert",
     "upsert",

@@ -59,6 +59,8 @@ class Kind:
         order: Type of the ordering column `ts`.
         indexed: Column of the secondary index that may be made.
         repeats: Whether writes have a key several times.
+        big: Type of the key column `big`.
+        zone: Type of the partition column `zone`.
     """
 
     type: str
@@ -79,6 +81,8 @@ class Kind:
     order: str = "long"
     indexed: str = "s"
     repeats: bool = False
+    big: str = "long"
+    zone: str = "int"
 
     @property
     def is_global(self) -> bool:
@@ -119,7 +123,8 @@ class Kind:
 
     @property
     def schema(self) -> pa.Schema:
-        named = {**KEY_TYPES, **PLACE_TYPES, **{name: column_of(name).type for name in self.data}}
+        typed = {"big": ORDERS[self.big].type, "zone": ORDERS[self.zone].type}
+        named = {**KEY_TYPES, **PLACE_TYPES, **typed, **{name: column_of(name).type for name in self.data}}
         marker = {"Op": pa.string(), "_hoodie_is_deleted": pa.bool_()}
         marked = [(self.marker, marker[self.marker])] if self.marker else []
         return pa.schema([*named.items(), ("ts", ORDERS[self.order].type), ("ts2", pa.int32()), *marked])
@@ -163,9 +168,13 @@ class Kind:
 
     def row(self, chance: random.Random, number: int, now: int, data: Mapping[str, pa.DataType]) -> Row:
         """A row whose keys follow from its number; all else is by chance."""
-        row: Row = {"k": f"{PREFIXES[number % len(PREFIXES)]}{number}", "num": number, "big": number << 33}
+        row: Row = {
+            "k": f"{PREFIXES[number % len(PREFIXES)]}{number}",
+            "num": number,
+            "big": ORDERS[self.big].value(number << 33 if self.big == "long" else number),
+        }
         zone = chance.randrange(3)
-        row |= {"region": chance.choice(self.regions), "zone": zone, "flag": chance.random() < 0.5}
+        row |= {"region": chance.choice(self.regions), "zone": ORDERS[self.zone].value(zone), "flag": chance.random() < 0.5}
         row |= {"day": COLUMNS["d"].value(random.Random(zone)), "ms": FIRST_HOUR_MS + zone * HOUR_MS + number % 1000}
         if self.nulls and chance.random() < 0.3:
             row |= dict.fromkeys({"zone", "flag", "day"} & set(self.place_columns))
@@ -201,7 +210,8 @@ class Kind:
     def __str__(self) -> str:
         told = " ".join(f"{name.removeprefix('hoodie.')}={value}" for name, value in self.shared.items())
         return (
-            f"{self.type} v{self.version}, key {','.join(self.key)}, partitions {','.join(self.place)} {self.regions}, "
+            f"{self.type} v{self.version}, key {','.join(self.key)} ({self.big}), "
+            f"partitions {','.join(self.place)} ({self.zone}) {self.regions}, "
             f"order {','.join(self.ordering)} {self.order} {self.payload}, columns {','.join(self.data)}, "
             f"indexes {self.indexes} {self.marker} {self.secondary} {'expression' * self.expression} {'aged' * self.aged} "
             f"{'repeats' * self.repeats}\n  {told}"

@@ -25,9 +25,19 @@ from tests.interop.random_limits import KEYLESS, hudi_cannot, hudi_reads_dropped
 from tests.interop.random_model import RandomModel
 from tests.interop.random_rows import Row
 from tests.interop.random_sides import OF_PLANS, Ours, Theirs
-from tests.interop.random_steps import EXPIRING_FROM, LATEST_FROM, LOOKING, SERVICES, TYPED_FROM, WIDE_FROM, WRITES, choices
+from tests.interop.random_steps import (
+    EXPIRING_FROM,
+    KEYED_FROM,
+    LATEST_FROM,
+    LOOKING,
+    SERVICES,
+    TYPED_FROM,
+    WIDE_FROM,
+    WRITES,
+    choices,
+)
 from tests.interop.random_tables import FILLING, Kind
-from tests.interop.random_typed import typed_kind
+from tests.interop.random_typed import keyed_kind, typed_kind
 
 SIZES = ("500", "1073741824")
 """Of files: the first splits buckets of a ring, the other merges them."""
@@ -70,6 +80,8 @@ class RandomTurns(GivenRows):
             self.kind = expiring_kind(self.random, self.release, self.kind)
         if self.seed >= TYPED_FROM:
             self.kind = typed_kind(self.random, self.release, self.kind)
+        if self.seed >= KEYED_FROM:
+            self.kind = keyed_kind(self.random, self.kind)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
