@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from tests.interop.random_columns import ON_READ
 from tests.interop.random_indexes import PARTITIONED
-from tests.interop.random_kinds import DROPPED
+from tests.interop.random_kinds import DROPPED, HIVE
 from tests.interop.random_order import ORDERS
 from tests.interop.random_tables import FILLING, Kind
 
@@ -61,7 +61,9 @@ def typed_kind(chance: random.Random, release: str, kind: Kind) -> Kind:
     )
     fit = fit and shared["hoodie.metadata.enable"] == "true" and "hoodie.populate.meta.fields" not in shared
     record = shared["hoodie.metadata.record.index.enable"] == "true"
-    if chance.random() < 0.35 and fit and not record:
+    # Other partitions hudimeta refuses.
+    fit = fit and kind.place in (("flag",), ("day",)) and not HIVE.keys() & shared.keys()
+    if chance.random() < 0.8 and fit and not record:
         shared[PARTITIONED] = "true"
         indexes = (*indexes, "RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX")
     secondary = indexed if kind.secondary else ""
