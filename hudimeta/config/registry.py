@@ -322,8 +322,11 @@ class Options:
         return values[0]
 
     def having(self, more: Mapping[str, object]) -> Options:
-        """These options with `more` on top."""
-        return Options(self.registry, {**self.given, **{k.lower(): v for k, v in more.items()}}, self.usual)
+        """These options with `more` on top, which takes the place of what other names of the same options said."""
+        named = (self.registry.find(key) for key in more)
+        gone = {name for option in named if option is not None for name in (option.key, *option.aliases)}
+        kept = {key: value for key, value in self.given.items() if key not in gone}
+        return Options(self.registry, {**kept, **{key.lower(): value for key, value in more.items()}}, self.usual)
 
     def without(self, option: Option[Any]) -> Options:
         """These options with nothing given for one of them."""

@@ -191,3 +191,12 @@ def test_what_is_no_dictionary_of_options_is_refused(given: object, tmp_path: Pa
         with pytest.raises(ConfigError, match=r"argument 'options' .* a dictionary"):
             act()
     assert not (tmp_path / "t").exists()
+
+
+def test_what_goes_before_options_takes_the_place_of_their_other_names_too() -> None:
+    given = OPTIONS.read({"hoodie.datasource.view.type": "incremental", "hoodie.table.name": "t"})
+    assert given.having({"hoodie.datasource.query.type": "CDC"}).texts == {
+        "hoodie.datasource.query.type": "CDC",
+        "hoodie.table.name": "t",
+    }
+    assert given.having({"Hoodie.Datasource.View.Type": "snapshot"}).texts["hoodie.datasource.view.type"] == "snapshot"

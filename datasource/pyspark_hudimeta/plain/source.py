@@ -138,7 +138,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
     def _pin(self, scan: Scan) -> None:
         """Hold the newest instant that the scan sees, unless the user named a moment or a range."""
-        kind = self.options.get(QUERY_TYPE.key, QueryType.SNAPSHOT.value).lower()
+        from hudimeta.config import OPTIONS
+
+        kind = OPTIONS.read(read_target(self.options).options).get(QUERY_TYPE)
         if scan.task.as_of is None and kind in _OF_ONE_MOMENT:
             self.pinned = max(scan.task.instants.completed, default=None)
 

@@ -108,7 +108,7 @@ def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str
     """The entry first, because Spark knows whether the name is free; back again when the table cannot be renamed."""
     new = statement.new_name
     assert new is not None  # mypy
-    if keys.TABLE_NAME.key in entry.options:
+    if not {keys.TABLE_NAME.key, *keys.TABLE_NAME.aliases}.isdisjoint(entry.options):
         hint = "Register it again without that option: DROP TABLE keeps the files of a table with LOCATION."
         raise UnsupportedFeature(f"renaming a table that was registered with {keys.TABLE_NAME.key}", hint)
     options = OPTIONS.read({**session.settings, **entry.options})
