@@ -103,8 +103,10 @@ class LocalListing:
 
 def _at_one_moment(where: str) -> list[os.DirEntry[str]]:
     """The entries of a folder, none of them without those that were there before it; see the module."""
-    found, settled_ms = _read(where), machine.now_ms() - FRESH_MS
-    if len(found) <= _AT_ONCE or os.stat(where).st_mtime_ns // 1_000_000 < settled_ms:
+    settled_ns, before = (machine.now_ms() - FRESH_MS) * 1_000_000, os.stat(where).st_mtime_ns
+    found = _read(where)
+    # It may be read for long, and the clock of the disk another one: that it was old says nothing of what came meanwhile.
+    if len(found) <= _AT_ONCE or (before < settled_ns and before == os.stat(where).st_mtime_ns):
         return found
     names = {entry.name for entry in found}
     for _ in range(_MOST_TIMES):

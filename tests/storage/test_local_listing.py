@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.storage import LocalStorage, in_one_go
 from hudimeta.storage.local_listing import FRESH_MS
 from tests.storage.changing_folder import changes_behind, changes_between
@@ -70,6 +71,32 @@ def test_nothing_is_passed_by_that_came_before_something_that_is_seen(tmp_path: 
 
     changes_between(monkeypatch, tmp_path, "100", commit_twice)
     assert {"099 first", "101 second"} <= _sizes(LocalStorage(str(tmp_path))).keys()
+
+
+@pytest.mark.parametrize("begins_fast", [False, True])
+def test_nothing_is_passed_by_whatever_clocks_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins_fast: bool) -> None:
+    """The reader is stopped amidst the names, or its clock is fast: what changed just now looks old to it."""
+    for number in range(200):
+        (tmp_path / f"{number:03d}").write_bytes(b"x")
+    _age(tmp_path)
+    reader = _Fast()
+    reader.by_ms = FRESH_MS * 5 * begins_fast
+
+    def commit_twice() -> None:
+        (tmp_path / "099 first").write_bytes(b"x")
+        (tmp_path / "101 second").write_bytes(b"x")
+        reader.by_ms = FRESH_MS * 5
+
+    changes_between(monkeypatch, tmp_path, "100", commit_twice)
+    with running_on(reader):
+        assert {"099 first", "101 second"} <= _sizes(LocalStorage(str(tmp_path))).keys()
+
+
+class _Fast(ThisMachine):
+    by_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.by_ms
 
 
 def test_nothing_stays_that_went_before_something_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
