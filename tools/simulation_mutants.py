@@ -67,7 +67,7 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
         ),
         Edit(
             COMMIT + "locks/storage_lock.py",
-            "            if self._mine is None or Lease.decode(self._mine).valid_until <= self._timing.now_ms():",
+            "            if self._mine is None or Lease.decode(self._mine).valid_until <= self._now_ms():",
             "            if False:",
         ),
         Edit(
@@ -77,9 +77,12 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
     "heartbeat ignored": (
         Edit(
             COMMIT + "liveness.py",
-            "if found is not None and now_ms() - found.modified_ms <= INTERVAL_S * TOLERATED_MISSES * 1000:",
+            "if found is not None and _is_fresh(storage, found.modified_ms, now_ms()):",
             "if False:",
         ),
+    ),
+    "heartbeat judged by the clock of this machine": (
+        Edit(COMMIT + "liveness.py", "return (_now_of(storage) or now_ms) - modified_ms <= longest", "return False"),
     ),
     "rollback that deletes without looking at the timeline": (
         Edit(COMMIT + "recovery.py", "        if any(timeline.get(name) is None for name in names):", "        if False:"),

@@ -74,6 +74,7 @@ class Actor:
         self.name, self._scheduler, self._troubles, self._trace, self._body = name, scheduler, troubles, trace, body
         rng = random.Random(f"{seed} {name}")
         self._faults, self._ids, self._pauses = Faults(troubles, rng), random.Random(f"{seed} {name} ids"), rng
+        self._clock, self._offset_ms = random.Random(f"{seed} {name} clock"), troubles.offset_ms
         self.storage = SimulatedStorage(files, place, self._around)
         self.wake = scheduler.now + self._faults.latency()
         self.gate = threading.Lock()
@@ -96,7 +97,7 @@ class Actor:
 
     def now_ms(self) -> int:
         """See `Machine.now_ms`."""
-        return self._scheduler.now_ms() + self._troubles.offset_ms
+        return self._scheduler.now_ms() + self._offset_ms
 
     def monotonic(self) -> float:
         """See `Machine.monotonic`."""
@@ -139,6 +140,7 @@ class Actor:
             self._sleep(slow, repeats)
         if repeats and faults.coin():
             self._repeat()
+        self._set_clock()
         strike = faults.strike()
         if strike is Strike.ERROR_AFTER and verb in _OF_THE_MACHINE:
             strike = None
@@ -155,6 +157,11 @@ class Actor:
             self.dead = True
             raise Died
         raise StorageError(path, f"simulated fault after {verb}")
+
+    def _set_clock(self) -> None:
+        if self._clock.random() < self._troubles.settings:
+            within = self._troubles.set_within_ms
+            self._offset_ms = self._clock.randint(-within, within)
 
     def _sleep(self, seconds: float, repeats: bool = True) -> None:
         """Let time pass, and do what is to be done again and again meanwhile."""

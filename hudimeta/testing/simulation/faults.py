@@ -35,6 +35,8 @@ class Troubles:
         slow: Chance of a call to take as long, while renewals and heartbeats go on.
         latency_s: Of a call, on average.
         offset_ms: By how much its clock is ahead.
+        settings: Chance of its clock to be set, at a call.
+        set_within_ms: By how much its clock is ahead or behind then, at most.
     """
 
     errors: float = 0.0
@@ -43,6 +45,8 @@ class Troubles:
     slow: float = 0.0
     latency_s: float = 0.005
     offset_ms: int = 0
+    settings: float = 0.0
+    set_within_ms: int = 0
 
 
 CALM = Troubles()

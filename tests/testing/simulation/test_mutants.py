@@ -23,7 +23,7 @@ def test_every_mutant_changes_a_program_into_another_one() -> None:
     for name in ("mutations", "mutants"):
         _tool(name)
     tool = _tool("simulation_mutants")
-    assert len(tool.MUTANTS) == 11
+    assert len(tool.MUTANTS) == 12
     for name in tool.MUTANTS:
         for path, source in tool.sources(name).items():
             assert source != (TOOLS.parent / path).read_text()
