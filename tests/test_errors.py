@@ -18,6 +18,7 @@ SAMPLES = [
     errors.UnsupportedFeature("time machines", "Wait."),
     errors.CorruptFileError("f", 3, "a", "b"),
     errors.MetadataOutOfSync("files", "instant 1"),
+    errors.IndexDropped("expr_index_low", "its definition"),
     errors.IndexNotReady("record_index", "not built"),
     errors.CommitConflict("UPSERT", [("p", "f1"), ("", "f2"), ("p", "f3"), ("p", "f4")], "2025"),
     errors.ClusteringPending("UPSERT", [("p", "f1")], "2025", "Wait."),

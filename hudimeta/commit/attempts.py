@@ -19,7 +19,7 @@ from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import machine
-from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, LockLost, MetadataOutOfSync, NotFound
+from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, IndexDropped, LockLost, MetadataOutOfSync, NotFound
 from hudimeta.types import Action, Operation
 
 __all__ = ["until_no_conflict", "wait_before_retry"]
@@ -57,7 +57,12 @@ def until_no_conflict(
                         raise
                     session.reload()
                     report = write(session, *arguments, **named)
-            except (CommitConflict, LockLost, NotFound) as error:  # not found: cleaned after the write was planned with it
+            except (
+                CommitConflict,
+                LockLost,
+                NotFound,
+                IndexDropped,
+            ) as error:  # not found: cleaned since the write was planned
                 if session.attempt == most:
                     raise _conflict_of(error, session) from error
                 machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))

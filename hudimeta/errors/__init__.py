@@ -20,6 +20,7 @@ from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, S
 from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StaleList, StorageError, Throttled
 from hudimeta.errors.of_table import (
     CorruptFileError,
+    IndexDropped,
     IndexNotReady,
     MetadataError,
     MetadataFileMissing,
@@ -44,6 +45,7 @@ __all__ = [
     "DuplicateKeys",
     "FileRemoved",
     "HudiError",
+    "IndexDropped",
     "IndexNotReady",
     "InstantExists",
     "LockError",

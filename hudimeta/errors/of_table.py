@@ -147,6 +147,16 @@ class MetadataOutOfSync(MetadataError):
         )
 
 
+class IndexDropped(MetadataOutOfSync):
+    """An index was dropped while it was used; whoever looks again finds the table without it."""
+
+    code = "INDEX_DROPPED"
+
+    def __init__(self, partition: str, missing: object) -> None:
+        self.partition, self.missing = partition, missing
+        MetadataError.__init__(self, f"index {partition!r} was dropped meanwhile: it lacks {missing}", "Run it again.")
+
+
 class MetadataFileMissing(MetadataError, NotFound):
     """A file is gone that the metadata table has as of the moment that is looked at.
 

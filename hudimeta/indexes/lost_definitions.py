@@ -39,7 +39,7 @@ def refuse_lost_definitions(table: MetadataTable) -> None:
 
     Raises:
         CorruptFileError: One is missing.
-        MetadataOutOfSync: Its index was dropped since the table was opened.
+        IndexDropped: Its index was dropped since the table was opened.
     """
     lost = lost_definitions(table)
     for name in lost:

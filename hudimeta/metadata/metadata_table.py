@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.errors import IndexNotReady, MetadataOutOfSync
+from hudimeta.errors import IndexDropped, IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.metadata import files
 from hudimeta.metadata.cleaned_since import cleaned_since
@@ -329,7 +329,7 @@ class MetadataTable:
         """Make sure that a LIST did not meet a drop half-way: with some file groups gone, keys would be sought in wrong ones.
 
         Raises:
-            MetadataOutOfSync: The table's properties do not name the index any more; a drop takes it out of them first.
+            IndexDropped: The table's properties do not name the index any more; a drop takes it out of them first.
         """
         if partition in self._checked or not self._finder.is_listed(partition):
             return
@@ -340,12 +340,12 @@ class MetadataTable:
         """Make sure that what an index lacks is not what a drop took away since the properties were read: one request.
 
         Raises:
-            MetadataOutOfSync: The table's properties do not name the index any more.
+            IndexDropped: The table's properties do not name the index any more.
         """
         from hudimeta.table.properties import load
 
         if partition not in load(self._table_storage).metadata_partitions:
-            raise MetadataOutOfSync(partition, f"{missing}: it was dropped")
+            raise IndexDropped(partition, missing)
 
     def require(self, partition: str) -> None:
         """Refuse a partition that is not complete. Raises IndexNotReady."""

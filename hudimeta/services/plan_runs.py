@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS
 from hudimeta.commit.session import WriteSession
+from hudimeta.config import options as keys
+from hudimeta.errors import IndexDropped
 from hudimeta.reports import Report, Reports
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.timeline import Timeline
@@ -59,8 +62,17 @@ def run_plans(
         # After this run no later writer would look for what the write or run before it could not remove.
         if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
             _recover(session)
-        reports.append(execute(session, instant))
+        reports.append(_executed(session, instant, execute))
     return reports
+
+
+def _executed(session: WriteSession, instant: str, execute: Callable[[WriteSession, str], R]) -> R:
+    """Run a plan, and again where an index was dropped since the table was looked at, as often as after conflicts."""
+    for _ in range(session.options.get(keys.CONFLICT_RETRIES)):
+        with contextlib.suppress(IndexDropped):
+            return execute(session, instant)
+        session.reload()
+    return execute(session, instant)
 
 
 def _recover(session: WriteSession) -> None:

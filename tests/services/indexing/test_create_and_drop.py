@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError, HudiError, IndexNotReady, StorageError, TableError, UnsupportedFeature
+from hudimeta.reports import Reports
+from hudimeta.services import clustering, compaction
 from hudimeta.services.indexing import create_index
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -378,3 +381,39 @@ def test_an_index_is_dropped_while_a_write_begins(tmp_path: Path, dropped: str) 
     assert dropped not in hudimeta.Table(table.path).metadata.ready
     hudimeta.Table(table.path).metadata.validate().raise_if_differs()
     check_all(hudimeta.storage.open_storage(table.path))
+
+
+def test_an_index_is_dropped_again_while_the_next_attempt_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modelled = _table(tmp_path)
+    table, plain = hudimeta.Table(modelled.path), WriteSession.reload
+    table.metadata.create_index(**KINDS["expr_index_low"])
+    session = modelled.session()
+    table.metadata.drop_index("expr_index_low")
+
+    def beside_another_drop(other: WriteSession) -> None:
+        if other is session and session.attempt == 1:
+            table.metadata.create_index(**KINDS["expr_index_low"])
+            plain(session)
+            table.metadata.drop_index("expr_index_low")
+        else:
+            plain(other)
+
+    monkeypatch.setattr(WriteSession, "reload", beside_another_drop)
+    monkeypatch.setattr("hudimeta.engine.machine.pause", lambda seconds: None)
+    assert write_rows(session, Operation.UPSERT, simple_rows([1, 2], 9)).attempts == 3
+    check_all(hudimeta.storage.open_storage(modelled.path))
+
+
+@pytest.mark.parametrize("service", [clustering.cluster, compaction.compact])
+def test_an_index_is_dropped_while_a_service_begins(tmp_path: Path, service: Callable[[WriteSession], Reports[Any]]) -> None:
+    modelled = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    for ts in (1, 2):
+        modelled.write(Operation.UPSERT, simple_rows(range(6), ts))
+    hudimeta.Table(modelled.path).metadata.create_index(**KINDS["expr_index_low"])
+    session = modelled.session()
+    hudimeta.Table(modelled.path).metadata.drop_index("expr_index_low")
+    reports = service(session)
+    assert len(reports) == 1
+    modelled.check()
+    assert not hudimeta.Table(modelled.path).timeline.pending
+    check_all(hudimeta.storage.open_storage(modelled.path))
