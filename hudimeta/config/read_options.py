@@ -86,7 +86,8 @@ INCREMENTAL_FORMAT = OPTIONS.choice(
 INCREMENTAL_FALLBACK = OPTIONS.flag(
     "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
     False,
-    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing.",
+    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing. Apache Hudi "
+    "does so by default, in tables of version 8 and later.",
 )
 META_COLUMNS_SHOWN = OPTIONS.flag(
     "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
