@@ -21,7 +21,7 @@ SCALE_ARGS ?=
 WRITERS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full merges-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full cluster-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full merges-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full cluster-full simulation simulation-full simulation-mutants stores stores-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -57,6 +57,12 @@ doors-full: ## all tests of writes, and services after them, through HudiTable, 
 
 spark-oldest: ## a small set of tests on the oldest Spark, Arrow and sqlglot that are supported, in an environment of their own
 	@HUDIMETA_TURN=all $(RUN) --spark-oldest python -m pytest tests/spark tests/write tests/predicate/test_predicate_notations.py tests/formats/avro/test_rows.py -m oldest $(PYTEST_ARGS)
+
+stores: ## tables on S3 through its real client, in an environment of its own
+	@$(RUN) --stores python -m pytest tests/storage/test_real_stores.py $(PYTEST_ARGS)
+
+stores-full: ## the same on Google's and Azure's stores, too: fetches Azurite by npm and fake-gcs-server by go
+	@$(RUN) --stores python -m tests.storage.cloud_servers python -m pytest tests/storage/test_real_stores.py $(PYTEST_ARGS)
 
 crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
 	@HUDIMETA_TURN=all CRASH_FULL=1 CRASH_KILLS=1000 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)

@@ -1,7 +1,8 @@
 """Makes the virtual environments, and makes them again only when what they should hold has changed.
 
 ``.venv`` holds the project (editable) with all its extras. ``.venv-spark-oldest`` holds it with the oldest Spark, Arrow and
-sqlglot that it supports. ``.venv-interop`` holds Spark 3.5 for Apache Hudi, which has no build for Spark 4; never the project.
+sqlglot that it supports. ``.venv-stores`` holds it with the clients of object stores, whose botocore is older than what the
+tests' own servers need. ``.venv-interop`` holds Spark 3.5 for Apache Hudi, which has no build for Spark 4; never the project.
 Standard library only: this runs before anything is installed.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["INTEROP", "OLDEST_SPARK", "PROJECT", "ROOT", "Environment", "SetupFailed", "prepare"]
+__all__ = ["INTEROP", "OLDEST_SPARK", "PROJECT", "ROOT", "STORES", "Environment", "SetupFailed", "prepare"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -67,6 +68,11 @@ OLDEST_SPARK = Environment(
         "pytest-timeout>=2.3",
         "hypothesis>=6.100",
     ),
+    ("pyproject.toml",),
+)
+STORES = Environment(
+    ".venv-stores",
+    ("-e", ".[s3,gcs,azure]", "pytest>=8,<9.2", "pytest-spark>=0.8", "pytest-timeout>=2.3", "hypothesis>=6.100"),
     ("pyproject.toml",),
 )
 INTEROP = Environment(".venv-interop", ("pyspark==3.5.6", "pandas<3", "pyarrow", "setuptools"))

@@ -1,9 +1,11 @@
 """Runs one command inside the project's environment, after making whatever the command needs.
 
-    python3 tools/run.py [--java] [--spark-oldest] [--interop[=VERSION,...]] COMMAND [ARGUMENT ...]
+    python3 tools/run.py [--java] [--spark-oldest] [--stores] [--interop[=VERSION,...]] COMMAND [ARGUMENT ...]
 
 ``--java``          finds or installs a Java runtime and points Spark at it and at the environment's Python.
 ``--spark-oldest``  the same, inside an environment with the oldest Spark that is supported.
+``--stores``        inside an environment with the clients of object stores; the project's Python, which runs their servers,
+                    reaches the command as HUDIMETA_PROJECT_PYTHON.
 ``--interop``       also makes the environment of Spark 3.5 with Apache Hudi; it reaches the command as
                     HUDIMETA_INTEROP_PYTHON, HUDIMETA_INTEROP_JAVA_HOME and HUDI_BUNDLE, the jar of the first version named.
 
@@ -25,7 +27,7 @@ import environment
 import hudi_bundle
 import java
 
-FLAGS = ("--java", "--interop", "--spark-oldest")
+FLAGS = ("--java", "--interop", "--spark-oldest", "--stores")
 
 
 def main(arguments: list[str]) -> int:
@@ -49,14 +51,16 @@ def main(arguments: list[str]) -> int:
 
 def prepared(flags: set[str], versions: list[str]) -> dict[str, str]:
     """The environment variables for the command; `versions` of Apache Hudi are fetched where the flags ask for it."""
-    chosen = environment.OLDEST_SPARK if "--spark-oldest" in flags else environment.PROJECT
+    chosen = _environment_of(flags)
     python = environment.prepare(chosen)
     variables = dict(os.environ)
+    if "--stores" in flags:
+        variables["HUDIMETA_PROJECT_PYTHON"] = str(environment.prepare(environment.PROJECT))
     variables["VIRTUAL_ENV"] = str(chosen.path)
     variables["PATH"] = str(python.parent) + os.pathsep + variables.get("PATH", "")
     # Images of containers set it; the hundreds of processes of a test run would each compile the engine anew, for a second.
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    if flags:
+    if flags - {"--stores"}:
         variables["JAVA_HOME"] = str(java.require_java(java.SPARK_4))
         variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = str(python)
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"  # a machine's own name does not always resolve
@@ -70,6 +74,12 @@ def prepared(flags: set[str], versions: list[str]) -> dict[str, str]:
         for version in more:
             hudi_bundle.fetch_bundle(other, home, version)
     return variables
+
+
+def _environment_of(flags: set[str]) -> environment.Environment:
+    if "--stores" in flags:
+        return environment.STORES
+    return environment.OLDEST_SPARK if "--spark-oldest" in flags else environment.PROJECT
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms:
     found = storage.stat(join(HEARTBEAT_FOLDER, instant))
     if found is not None and _is_fresh(storage, found.modified_ms, now_ms()):
         return True
-    if requested_path is None or storage.stat(requested_path) is None:
+    if requested_path is None or not storage.is_file(requested_path):
         return False
     guard = storage.guard(requested_path)
     if guard is None:

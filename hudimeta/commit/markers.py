@@ -117,7 +117,7 @@ def marked_output(storage: Storage, instant: str, marker: Marker, *, in_task: bo
 
 
 def _mark_again(storage: Storage, instant: str, marker: Marker) -> None:
-    if storage.stat(_file_of(instant, marker)) is None:
+    if not storage.is_file(_file_of(instant, marker)):
         write_marker(storage, instant, marker)
 
 
@@ -182,7 +182,7 @@ def take_markers(storage: Storage, instant: str, markers: Iterable[Marker]) -> N
 
 def has_direct_markers(storage: Storage, instant: str) -> bool:
     """False where Apache Hudi's timeline server wrote lists, which no task of ours adds to."""
-    return storage.stat(join(marker_folder(instant), _TYPE_FILE)) is None
+    return not storage.is_file(join(marker_folder(instant), _TYPE_FILE))
 
 
 def refuse_files_of_others(paths: Iterable[str], instant: str) -> list[str]:

@@ -143,8 +143,8 @@ class Recovery:
         if timeline.writes:
             write = timeline.by_completion[-1]
             last = write.time
-            left = (marker_folder(last), Heartbeat(self._storage, last).path)
-            if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
+            left = self._storage.is_file(Heartbeat(self._storage, last).path) or self._storage.list(marker_folder(last))
+            if left and not self._beats(last):
                 self._remove_late_files_of_completed(timeline, write)
                 self._remove_traces(last)
                 sweep_metadata(self._storage, self._load)

@@ -31,7 +31,7 @@ def note(storage: Storage, instant: str, action: Action) -> None:
 
 def is_ours(storage: Storage, run: Instant) -> bool:
     """True when a process of ours began to run a service and did not complete it."""
-    return storage.stat(_note_of(run.time, run.action)) is not None
+    return storage.is_file(_note_of(run.time, run.action))
 
 
 def take_back(storage: Storage, folder: str, run: Instant) -> None:

@@ -23,7 +23,7 @@ def mark_partition(storage: Storage, instant: str, partition_path: str) -> None:
         SchemaMismatch: Apache Hudi could not read such a partition.
     """
     path = join(partition_path, PARTITION_METAFILE)
-    if storage.stat(path) is None:
+    if not storage.is_file(path):
         check_new_partition(partition_path)
         depth = partition_path.count("/") + 1 if partition_path else 0
         storage.put(path, partition_metafile(instant, depth))

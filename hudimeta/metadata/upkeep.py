@@ -83,7 +83,7 @@ def left_behind(storage: Storage, table: MetadataTable) -> list[str]:
     cleans = [i for i in table.timeline.completed if i.action is Action.CLEAN]
     found = table.timeline.metadata(cleans[-1])["partitionMetadata"] or {} if cleans else {}
     paths = _paths({name: [path.rpartition("/")[2] for path in one["successDeleteFiles"]] for name, one in found.items()})
-    return paths if paths and storage.sub(METADATA_ROOT).stat(paths[-1]) is not None else []
+    return paths if paths and storage.sub(METADATA_ROOT).is_file(paths[-1]) else []
 
 
 def delete(storage: Storage, paths: Sequence[str]) -> None:

@@ -209,7 +209,7 @@ class PlanCache:
         return roots_of(self._metadata, _base_instants(slices), log_instants(slices))
 
     def _write(self, kept: KeptPlans, write: Callable[[str], object], what: str = "") -> None:
-        if self._storage.inner.stat(PROPERTIES_PATH) is None:
+        if not self._storage.inner.is_file(PROPERTIES_PATH):
             return  # the table is gone, and its folder is not made anew
         try:
             write(kept.new_name(self._metadata.data_timeline.last_time))

@@ -130,7 +130,7 @@ def _merge(waiting: _Waiting) -> None:
 
 def _put(storage: Storage, notes: QueryNotes) -> bool:
     """Put notes beside those that are there; False when others went on changing them meanwhile."""
-    if storage.stat(_TABLE) is None:
+    if not storage.is_file(_TABLE):
         return True  # the table is gone, and its folder is not made anew
     for _ in range(_ATTEMPTS):
         try:

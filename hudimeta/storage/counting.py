@@ -232,6 +232,11 @@ class CountingStorage:
         self._add(RequestKind.HEAD, path)
         return self.inner.stat(path)
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`; one HEAD."""
+        self._add(RequestKind.HEAD, path)
+        return self.inner.is_file(path)
+
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`; one GET however much is read."""
         self._add(RequestKind.GET, path)

@@ -124,6 +124,10 @@ class FaultyStorage:
         """See `Storage.stat`."""
         return self.inner.stat(path)
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        return self.inner.is_file(path)
+
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`."""
         return self.inner.open_input(path)

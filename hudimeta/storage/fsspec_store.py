@@ -18,6 +18,7 @@ from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, Throttled, UnsupportedFeature
 from hudimeta.redaction import hidden
+from hudimeta.storage.drivers import driver_of
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
@@ -37,6 +38,7 @@ class FsspecStorage:
 
     def __init__(self, file_system: Any, prefix: str, root: str) -> None:
         self._fs, self._prefix, self._root = file_system, prefix.rstrip("/"), root.rstrip("/")
+        self._driver = driver_of(file_system)
         _forget_listings(file_system)
 
     @classmethod
@@ -74,7 +76,7 @@ class FsspecStorage:
     def read(self, path: str) -> bytes:
         """See `Storage.read`."""
         with _translated(path):
-            return bytes(self._fs.cat_file(self._at(path)))
+            return self._driver.read(self._at(path))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Storage.read_range`."""
@@ -86,13 +88,13 @@ class FsspecStorage:
 
     def put(self, path: str, data: bytes) -> None:
         """See `Storage.put`."""
-        with _translated(path):
+        with _translated(path), self._into_bucket(path):
             self._make_parent(path)
             self._fs.pipe_file(self._at(path), data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`. Raises UnsupportedFeature where the store has no conditional write."""
-        with _translated(path):
+        with _translated(path), self._into_bucket(path):
             self._make_parent(path)
             try:
                 self._fs.pipe_file(self._at(path), data, mode="create")
@@ -109,7 +111,8 @@ class FsspecStorage:
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`. Raises UnsupportedFeature where the store has no conditional replace."""
         with _translated(path):
-            tag = self._fs.info(self._at(path)).get("ETag")
+            at = self._at(path)
+            tag = self._driver.tag(at)
             if self.read(path) != expected:
                 return False
             if tag is None:
@@ -117,19 +120,23 @@ class FsspecStorage:
                     f"replacing a file of {type(self._fs).__name__} on condition",
                     "Tables there can be read; write them where the store replaces files on condition, as S3 does.",
                 )
-            try:
-                self._fs.pipe_file(self._at(path), data, IfMatch=tag)
-            except OSError as error:
-                if _is_refused_condition(error):
-                    return False
-                raise
-            return True
+            return self._driver.replace(at, data, tag)
 
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`: object stores know nothing of this machine's processes."""
         return None
 
+    @contextlib.contextmanager
+    def _into_bucket(self, path: str) -> Iterator[None]:
+        """What is not found when a file is put is no file. Raises StorageError."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StorageError(path, f"{hidden(self._root)} is in no bucket or container that is there") from error
+
     def _make_parent(self, path: str) -> None:
+        if not self._driver.has_folders:
+            return
         parent = self._at(path).rpartition("/")[0]
         if parent:
             self._fs.makedirs(parent, exist_ok=True)
@@ -174,6 +181,11 @@ class FsspecStorage:
             return None
         is_folder = entry["type"] == "directory"
         return FileInfo(path, 0 if is_folder else int(entry["size"]), _modified_ms(entry), is_folder)
+
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        with _translated(path):
+            return self._driver.is_file(self._at(path))
 
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`."""
@@ -238,6 +250,8 @@ class _FsspecOutput(FileOutput):
     def discard(self) -> None:
         if hasattr(self._file, "discard"):
             self._file.discard()
+        # Else the driver would send what it has when its file is collected.
+        self._file.closed = True
 
 
 def _forget_listings(file_system: Any) -> None:
@@ -249,28 +263,6 @@ def _forget_listings(file_system: Any) -> None:
         cache.clear()
 
 
-_REFUSED = ("PreconditionFailed", "ConditionalRequestConflict", "412")
-"""Codes of a store's answer to a conditional request that came too late; the second one: others were writing just then."""
-_REFUSED_STATUS = (409, 412)
-
-
-def _is_refused_condition(error: BaseException | None) -> bool:
-    """True when a store refused a request because of its condition.
-
-    Its client's own error says so by code or by HTTP status. What an fsspec driver makes of that error has a text, which
-    changes from version to version, and the client's error as its cause.
-    """
-    while error is not None:
-        response = getattr(error, "response", None)
-        if isinstance(response, Mapping):
-            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-            return status in _REFUSED_STATUS or str(response.get("Error", {}).get("Code")) in _REFUSED
-        if getattr(error, "code", None) == _REFUSED_STATUS[1] or getattr(error, "status", None) == _REFUSED_STATUS[1]:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 _THROTTLED = (
     *("SlowDown", "Throttling", "ThrottlingException", "Throttled", "TooManyRequests", "TooManyRequestsException"),
     *("RequestThrottled", "RequestLimitExceeded", "ServiceUnavailable", "ServerBusy", "429", "503"),
@@ -280,7 +272,7 @@ _THROTTLED_STATUS = (429, 503)
 
 
 def _is_throttled(error: BaseException | None) -> bool:
-    """True when a store asked for fewer requests; see `_is_refused_condition` for where its client says so."""
+    """True when a store asked for fewer requests; see `is_refused_condition` for where its client says so."""
     while error is not None:
         response = getattr(error, "response", None)
         if isinstance(response, Mapping):

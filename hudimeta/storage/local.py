@@ -209,6 +209,11 @@ class LocalStorage:
         except NotFound:
             return None
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        found = self.stat(path)
+        return found is not None and not found.is_folder
+
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`. The file is memory mapped."""
         import pyarrow as pa

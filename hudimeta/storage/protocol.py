@@ -105,6 +105,9 @@ class Storage(Protocol):
     def stat(self, path: str) -> FileInfo | None:
         """What is known of one file or folder; None when it is not there."""
 
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file of that name; one request, where `stat` asks some stores for a folder, too."""
+
     def open_input(self, path: str) -> Any:
         """A seekable file that pyarrow can read (`pyarrow.NativeFile`), for Parquet. The caller closes it. Raises NotFound."""
 

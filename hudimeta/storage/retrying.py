@@ -185,6 +185,10 @@ class RetryingStorage:
         """See `Storage.stat`."""
         return self._patiently("stat", path, lambda again: self.inner.stat(path))
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        return self._patiently("is_file", path, lambda again: self.inner.is_file(path))
+
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`."""
         return self._patiently("open_input", path, lambda again: self.inner.open_input(path))

@@ -158,7 +158,7 @@ def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: 
     checked = TableProperties(properties)
     checked.check_writable()
     data = properties_text(checked, (clock or SystemClock()).now_ms())
-    if "://" not in storage.root and storage.stat(PROPERTIES_PATH) is None:
+    if "://" not in storage.root and not storage.is_file(PROPERTIES_PATH):
         for folder in FOLDERS:
             _make_folder(storage, folder)
     try:
@@ -170,7 +170,7 @@ def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: 
         ) from None
     except StorageError:
         # The request may have been carried out although its answer was lost.
-        if storage.stat(PROPERTIES_PATH) is None or storage.read(PROPERTIES_PATH) != data:
+        if not storage.is_file(PROPERTIES_PATH) or storage.read(PROPERTIES_PATH) != data:
             raise
     return checked.with_changes({CHECKSUM_KEY: str(checked.right_checksum)})
 

@@ -187,7 +187,7 @@ def _is_table(folder: str, options: Mapping[str, str]) -> bool:
 
 def _has_properties(folder: str, options: Mapping[str, str]) -> bool:
     storage = open_storage(folder, options)
-    return any(storage.stat(path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH))
+    return any(storage.is_file(path) for path in (PROPERTIES_PATH, BACKUP_PATH))
 
 
 def _parts(location: str) -> tuple[str, list[str]]:

@@ -70,7 +70,7 @@ class TimelineWriter:
         requested = self.create_requested(time, action, content)
         others = [a for a in _REQUESTED if a is not action and a not in _OF_OTHER_TABLES.get(action, ())]
         paths = [join(self._folder, pending_name(time, other, State.REQUESTED)) for other in others]
-        if any(at_once(self._storage.stat, paths, self._storage)):
+        if any(at_once(self._storage.is_file, paths, self._storage)):
             self.delete_pending(time, action, State.REQUESTED)
             raise InstantExists(time)
         return requested
@@ -91,7 +91,7 @@ class TimelineWriter:
             InstantExists: It is being run.
         """
         inflight = self.create_inflight(time, action)
-        if self._storage.stat(join(self._folder, pending_name(time, action, State.REQUESTED))) is None:
+        if not self._storage.is_file(join(self._folder, pending_name(time, action, State.REQUESTED))):
             self.delete_pending(time, action, State.INFLIGHT)
             why = f"the plan of {action.value} {time} was taken back before it was run"
             raise CommitError(why, "Nothing was changed; plan anew.")
@@ -137,7 +137,7 @@ class TimelineWriter:
         if not content and action.writes_data:
             raise ValueError("a completed write has metadata: readers take an empty file for an unfinished one")
         inflight = join(self._folder, pending_name(time, action, State.INFLIGHT))
-        if self._storage.stat(inflight) is None:
+        if not self._storage.is_file(inflight):
             raise CommitError(
                 f"instant {time} has no inflight file any more: another writer rolled it back",
                 "Nothing was published; run the write again.",

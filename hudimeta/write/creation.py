@@ -80,7 +80,7 @@ def _check_nothing_is_here(storage: Storage) -> None:
     if file is not None:
         hint = f"Choose another path: {file} is a file."
         raise ConfigError("path", storage.root, "a folder, or a path where nothing is yet", hint)
-    if any(storage.stat(path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH)):
+    if any(storage.is_file(path) for path in (PROPERTIES_PATH, BACKUP_PATH)):
         raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")
     if any(not entry.is_folder for entry in storage.list(DEFAULT_FOLDER)):
         raise TableError(

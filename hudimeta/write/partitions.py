@@ -25,7 +25,7 @@ def check_new_partitions(storage: Storage, batch: KeyedBatch) -> None:
     if doubtful:
         doubtful &= set(batch.partitions.filter(pa.array(~batch.deleted)).to_pylist())  # a delete begins no partition
     for path in sorted(doubtful):
-        if storage.stat(join(path, PARTITION_METAFILE)) is None:
+        if not storage.is_file(join(path, PARTITION_METAFILE)):
             check_new_partition(path)
 
 

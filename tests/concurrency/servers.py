@@ -19,10 +19,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
-from kazoo.client import KazooClient
-
-__all__ = ["AWS", "ZOOKEEPER", "aws_server", "zookeeper_server"]
+__all__ = ["AWS", "ZOOKEEPER", "aws_server", "free_port", "running", "zookeeper_server"]
 
 ZOOKEEPER, AWS = "HUDIMETA_TEST_ZOOKEEPER", "HUDIMETA_TEST_AWS"
 
@@ -40,19 +37,21 @@ def zookeeper_server(folder: Path, longest_session_ms: int = 4_000) -> Iterator[
         folder: For its data.
         longest_session_ms: What it grants at most: a client that is silent for longer, on a busy machine too, loses its locks.
     """
+    from kazoo.client import KazooClient
+
     if ZOOKEEPER in os.environ:
         yield os.environ[ZOOKEEPER]
         return
     java = shutil.which("java")
     assert java, "no java on the path"
-    port = _free_port()
+    port = free_port()
     settings = folder / "zoo.cfg"
     settings.write_text(
         f"clientPort={port}\nclientPortAddress=127.0.0.1\ndataDir={folder}\nadmin.enableServer=false\n"
         f"tickTime=200\nminSessionTimeout=400\nmaxSessionTimeout={longest_session_ms}\n"
     )
     command = [java, "-Xmx128m", "-cp", _jars(), "org.apache.zookeeper.server.ZooKeeperServerMain", str(settings)]
-    with _running(command, folder / "log"):
+    with running(command, folder / "log"):
         client = KazooClient(f"127.0.0.1:{port}", connection_retry={"max_tries": -1, "delay": 0.1, "max_delay": 0.5})
         client.start(_STARTS_WITHIN_S)
         client.stop()
@@ -65,6 +64,8 @@ def _jars() -> str:
     debians = [_DEBIANS_JARS / f"{name}.jar" for name in _NEEDED_JARS]
     if all(jar.exists() for jar in debians):
         return ":".join(map(str, debians))
+    import pyspark
+
     return f"{Path(pyspark.__file__).parent / 'jars'}/*"
 
 
@@ -82,9 +83,10 @@ def aws_server(folder: Path) -> Iterator[str]:
     if AWS in os.environ:
         yield os.environ[AWS]
         return
-    port = _free_port()
-    command = [sys.executable, str(Path(__file__).with_name("amazon.py")), str(port)]
-    with _running(command, folder / "log") as server:
+    port = free_port()
+    python = os.environ.get("HUDIMETA_PROJECT_PYTHON", sys.executable)
+    command = [python, str(Path(__file__).with_name("amazon.py")), str(port)]
+    with running(command, folder / "log") as server:
         url = f"http://127.0.0.1:{port}"
         until = time.monotonic() + _STARTS_WITHIN_S
         while not _answers(f"{url}/moto-api/"):
@@ -103,17 +105,20 @@ def _answers(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A program, with those that it starts, until the end of the block; the file gets what it prints."""
     with log.open("wb") as written:
-        server = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         yield server
     finally:
-        server.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
         server.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -105,6 +105,11 @@ class Stopping:
         self._state.call("stat", path)
         return self._inner.stat(path)
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        self._state.call("is_file", path)
+        return self._inner.is_file(path)
+
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`."""
         self._state.call("open_input", path)

@@ -271,12 +271,12 @@ class SlowToBegin(LocalStorage):
         super().__init__(root)
         self._meanwhile: Callable[[], object] | None = meanwhile
 
-    def stat(self, path: str) -> FileInfo | None:
+    def list(self, path: str) -> list[FileInfo]:
         # Markers of the last write are looked for in between.
         if self._meanwhile is not None and path.startswith(".hoodie/.temp/"):
             meanwhile, self._meanwhile = self._meanwhile, None
             meanwhile()
-        return super().stat(path)
+        return super().list(path)
 
 
 def test_a_write_whose_files_are_replaced_and_cleaned_meanwhile_looks_again(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class FencedStorage:
             return found
         for pause in RELIST_PAUSES_S:
             # A file that is not there was taken back by somebody who leaves no word in the lock.
-            if any(entry.path == last for entry in found) or self.inner.stat(last) is None:
+            if any(entry.path == last for entry in found) or not self.inner.is_file(last):
                 return found
             machine.pause(pause)
             found = self.inner.list(path)
@@ -225,6 +225,10 @@ class FencedStorage:
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""
         return self.inner.stat(path)
+
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        return self.inner.is_file(path)
 
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`."""

@@ -141,7 +141,7 @@ def _is_begun(storage: Storage, source: Storage) -> bool:
     Raises:
         TableError: Another table is there, or a finished one.
     """
-    if all(storage.stat(path) is None for path in (PROPERTIES_PATH, BACKUP_PATH)):
+    if not any(storage.is_file(path) for path in (PROPERTIES_PATH, BACKUP_PATH)):
         return False
     properties = load_properties(storage)
     written = [i for i in properties.load_timeline(storage).writes if i.time != METADATA_ONLY_INSTANT]

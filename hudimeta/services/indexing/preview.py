@@ -39,6 +39,10 @@ class PreviewStorage(CountingStorage):
         """See `Storage.stat`."""
         return FileInfo(path, len(self._content), 0, False) if path == self._path else super().stat(path)
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        return path == self._path or super().is_file(path)
+
     def sub(self, path: str) -> CountingStorage:
         """See `Storage.sub`; a folder that holds the file shows it too."""
         if not self._path.startswith(path + "/"):

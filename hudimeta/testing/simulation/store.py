@@ -251,6 +251,11 @@ class SimulatedStorage:
         found: FileInfo | None = self._around("stat", where, look)
         return None if found is None else FileInfo(path, found.size, found.modified_ms, found.is_folder)
 
+    def is_file(self, path: str) -> bool:
+        """See `Storage.is_file`."""
+        found = self.stat(path)
+        return found is not None and not found.is_folder
+
     def open_input(self, path: str) -> Any:
         """See `Storage.open_input`."""
         path = join(self._folder, path)

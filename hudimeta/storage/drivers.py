@@ -1,0 +1,188 @@
+"""What the fsspec drivers of known object stores do beyond what all drivers have in common.
+
+fsspec asks a store more than is needed: whether a bucket is there before each upload (and makes one that is not, so that a slip
+of the name makes a bucket), how large an object is before it is read whole, and whether a file that is not there is a folder.
+And it knows conditions of a creation, not of a replacement. So each driver that is known has a few lines here; others are asked
+as fsspec has it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+__all__ = ["StoreDriver", "driver_of", "is_refused_condition"]
+
+
+class StoreDriver(Protocol):
+    """One store's ways; paths are those of its fsspec file system, and it raises what that raises."""
+
+    @property
+    def has_folders(self) -> bool:
+        """Whether a file needs its folder to be there."""
+
+    def read(self, path: str) -> bytes:
+        """A whole file. Raises FileNotFoundError."""
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file of that name."""
+
+    def tag(self, path: str) -> str | None:
+        """What a file's content is known by at the store; None where that tells none. Raises FileNotFoundError."""
+
+    def replace(self, path: str, data: bytes, tag: str) -> bool:
+        """Replace a file that has this tag; False when it has another one, or is gone."""
+
+
+class _AnyStore:
+    """What fsspec has for all; with the words of S3 for conditions."""
+
+    has_folders = True
+
+    def __init__(self, file_system: Any) -> None:
+        self._fs = file_system
+
+    def read(self, path: str) -> bytes:
+        return bytes(self._fs.cat_file(path))
+
+    def is_file(self, path: str) -> bool:
+        try:
+            return bool(self._fs.info(path)["type"] != "directory")
+        except FileNotFoundError:
+            return False
+
+    def tag(self, path: str) -> str | None:
+        found = self._fs.info(path).get("ETag")
+        return None if found is None else str(found)
+
+    def replace(self, path: str, data: bytes, tag: str) -> bool:
+        try:
+            self._fs.pipe_file(path, data, IfMatch=tag)
+        except OSError as error:
+            if is_refused_condition(error):
+                return False
+            raise
+        return True
+
+
+class _S3(_AnyStore):
+    """s3fs."""
+
+    has_folders = False
+
+    def __init__(self, file_system: Any) -> None:
+        super().__init__(file_system)
+        # Newer drivers ask for the size first, to read in several parts; those that are read whole here are small.
+        known = inspect.signature(file_system._cat_file).parameters
+        self._in_one = {"max_concurrency": 1} if "max_concurrency" in known else {}
+
+    def read(self, path: str) -> bytes:
+        return bytes(self._fs.cat_file(path, **self._in_one))
+
+    def is_file(self, path: str) -> bool:
+        bucket, key, _ = self._fs.split_path(path)
+        try:
+            self._fs.call_s3("head_object", self._fs.kwargs, Bucket=bucket, Key=key)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+class _Google(_AnyStore):
+    """gcsfs. What its client knows an object by is the number of its generation."""
+
+    has_folders = False
+
+    def _object(self, path: str) -> Mapping[str, Any]:
+        bucket, key, _ = self._fs.split_path(path)
+        found: Mapping[str, Any] = self._fs.call("GET", "b/{}/o/{}", bucket, key, json_out=True)
+        return found
+
+    def is_file(self, path: str) -> bool:
+        try:
+            self._object(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def tag(self, path: str) -> str | None:
+        return str(self._object(path)["generation"])
+
+    def replace(self, path: str, data: bytes, tag: str) -> bool:
+        bucket, key, _ = self._fs.split_path(path)
+        where = self._fs.base.replace("/storage/v1/", "/upload/storage/v1/") + "b/{}/o"
+        asked = {"uploadType": "media", "name": key, "ifGenerationMatch": tag}
+        try:
+            self._fs.call("POST", where, bucket, data=data, **asked)
+        except (FileExistsError, FileNotFoundError):  # so gcsfs translates a refused condition
+            return False
+        return True
+
+
+class _Azure(_AnyStore):
+    """adlfs."""
+
+    has_folders = False
+
+    def is_file(self, path: str) -> bool:
+        from fsspec.asyn import sync
+
+        container, blob, _ = self._fs.split_path(path)
+
+        async def exists() -> bool:
+            async with self._fs.service_client.get_blob_client(container, blob) as client:
+                return bool(await client.exists())
+
+        return bool(sync(self._fs.loop, exists))
+
+    def tag(self, path: str) -> str | None:
+        found = self._fs.info(path).get("etag")
+        return None if found is None else str(found)
+
+    def replace(self, path: str, data: bytes, tag: str) -> bool:
+        from azure.core import MatchConditions
+
+        try:
+            self._fs.pipe_file(path, data, etag=tag, match_condition=MatchConditions.IfNotModified)
+        except Exception as error:  # of its client's own tree
+            if is_refused_condition(error):
+                return False
+            raise
+        return True
+
+
+_KNOWN: Mapping[str, type[_AnyStore]] = {
+    **dict.fromkeys(("s3", "s3a"), _S3),
+    **dict.fromkeys(("gs", "gcs"), _Google),
+    **dict.fromkeys(("abfs", "abfss", "az"), _Azure),
+}
+
+
+def driver_of(file_system: Any) -> StoreDriver:
+    """The ways of an fsspec file system's store."""
+    named = file_system.protocol
+    names = (named,) if isinstance(named, str) else tuple(named)
+    return next((_KNOWN[name] for name in names if name in _KNOWN), _AnyStore)(file_system)
+
+
+_REFUSED = ("PreconditionFailed", "ConditionalRequestConflict", "412")
+"""Codes of a store's answer to a conditional request that came too late; the second one: others were writing just then."""
+_REFUSED_STATUS = (409, 412)
+
+
+def is_refused_condition(error: BaseException | None) -> bool:
+    """True when a store refused a request because of its condition.
+
+    Its client's own error says so by code or by HTTP status. What an fsspec driver makes of that error has a text, which
+    changes from version to version, and the client's error as its cause.
+    """
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, Mapping):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return status in _REFUSED_STATUS or str(response.get("Error", {}).get("Code")) in _REFUSED
+        if any(getattr(error, name, None) == _REFUSED_STATUS[1] for name in ("code", "status", "status_code")):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
