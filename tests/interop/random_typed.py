@@ -42,13 +42,17 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
 def typed_kind(chance: random.Random, release: str, kind: Kind) -> Kind:
     """A kind with more choices."""
     shared, indexes = dict(kind.shared), kind.indexes
-    # 1.2.0 compares decimals that it was given with their stored bytes ("Fixed cannot be cast to BigDecimal").
-    orders = [name for name in ORDERS if release == "1.0.2" or "decimal" not in name]
+    # 1.2.0 compares decimals, and dates of base files, with what files store for them ("Fixed cannot be cast to BigDecimal").
+    unfit = ("decimal", "long decimal", *(("date",) if kind.type == "COPY_ON_WRITE" else ()))
+    orders = [name for name in ORDERS if release == "1.0.2" or name not in unfit]
     order = chance.choice(orders) if kind.ordering else "long"
     indexed = chance.choice([name for name in INDEXED[release] if name in kind.data])
     for name, values in LAYOUTS.items():
         if chance.random() < 0.25:
             shared[name] = chance.choice(values)
+    if release != "1.0.2" and kind.version != "9":
+        # It fails to compact logs of metadata tables that 1.0.2 made ("Index 7 out of bounds for length 7").
+        shared.pop("hoodie.metadata.log.compaction.enable", None)
     if chance.random() < 0.3 and not kind.has_rings:
         shared |= FEW_ROWS_A_FILE
     repeats = chance.random() < 0.4 and kind.by_event and kind.payload not in FILLING
