@@ -16,8 +16,8 @@ from tests.interop.random_kinds import DROPPED, HIVE
 from tests.interop.random_order import ORDERS
 from tests.interop.random_tables import FILLING, Kind
 
-INDEXED = {"1.0.2": ("s", "i", "n"), "1.2.0": ("s", "i", "n", "d", "at")}
-"""Columns that a release takes into a secondary index."""
+INDEXED = ("s", "i", "n")
+"""Columns that both releases take into a secondary index."""
 FEW_ROWS_A_FILE = {
     "hoodie.parquet.max.file.size": "20000",
     "hoodie.copyonwrite.record.size.estimate": "4000",
@@ -46,7 +46,7 @@ def typed_kind(chance: random.Random, release: str, kind: Kind) -> Kind:
     unfit = ("decimal", "long decimal", *(("date",) if kind.type == "COPY_ON_WRITE" else ()))
     orders = [name for name in ORDERS if release == "1.0.2" or name not in unfit]
     order = chance.choice(orders) if kind.ordering else "long"
-    indexed = chance.choice([name for name in INDEXED[release] if name in kind.data])
+    indexed = chance.choice([name for name in INDEXED if name in kind.data])
     for name, values in LAYOUTS.items():
         if chance.random() < 0.25:
             shared[name] = chance.choice(values)
