@@ -24,6 +24,9 @@ from hudimeta.types import Action, Operation
 
 __all__ = ["until_no_conflict", "wait_before_retry"]
 
+_TRIED_AGAIN = (CommitConflict, IndexDropped, LockLost, NotFound)
+"""Not found: cleaned since the write was planned."""
+
 P = ParamSpec("P")
 _DOUBLINGS = 32
 """After so many every wait is the longest."""
@@ -57,12 +60,7 @@ def until_no_conflict(
                         raise
                     session.reload()
                     report = write(session, *arguments, **named)
-            except (
-                CommitConflict,
-                LockLost,
-                NotFound,
-                IndexDropped,
-            ) as error:  # not found: cleaned since the write was planned
+            except _TRIED_AGAIN as error:
                 if session.attempt == most:
                     raise _conflict_of(error, session) from error
                 machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))
