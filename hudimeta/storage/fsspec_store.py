@@ -41,6 +41,10 @@ class FsspecStorage:
         self._driver = driver_of(file_system)
         _forget_listings(file_system)
 
+    def __reduce__(self) -> tuple[type[FsspecStorage], tuple[Any, str, str]]:
+        """Made anew where it is sent to: the driver there is another one, which remembers listings until it is told not to."""
+        return type(self), (self._fs, self._prefix, self._root)
+
     @classmethod
     def open(cls, uri: str, options: Mapping[str, str]) -> FsspecStorage:
         """Open a URI such as `s3://bucket/table`.

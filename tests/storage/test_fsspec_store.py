@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from typing import Any
 
@@ -45,6 +46,15 @@ def test_what_another_process_wrote_after_a_listing_is_there() -> None:
     assert found is not None
     assert found.size == 2
     assert here.stat("folder/old") is None
+
+
+def test_a_store_in_another_process_remembers_no_listing_either() -> None:
+    here, there = two_processes()
+    there.put("folder/old", b"1")
+    sent = pickle.loads(pickle.dumps(here))
+    assert [info.name for info in sent.list("folder")] == ["old"]
+    there.delete("folder/old")
+    assert sent.stat("folder/old") is None
 
 
 def test_a_writer_whose_heartbeat_was_listed_long_ago_is_alive() -> None:
