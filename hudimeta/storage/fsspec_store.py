@@ -26,6 +26,10 @@ from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["FsspecStorage"]
 
+_AHEAD_BYTES = 256 << 10
+"""So much is fetched after what is read of an open file. Drivers would fetch up to 50 MiB: of a file that is read in places,
+more than it has; but many small reads in a row are better one request."""
+
 
 class FsspecStorage:
     """A prefix of an object store.
@@ -196,7 +200,7 @@ class FsspecStorage:
         import pyarrow as pa
 
         with _translated(path):
-            return pa.PythonFile(_FsspecInput(self._fs.open(self._at(path), "rb"), path), mode="r")
+            return pa.PythonFile(_FsspecInput(self._fs.open(self._at(path), "rb", block_size=_AHEAD_BYTES), path), mode="r")
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
