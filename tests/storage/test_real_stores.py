@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -37,23 +38,41 @@ def store(place: RealStore) -> Storage:
     return place.open(place.new_table())
 
 
-def test_on_s3_each_call_is_one_request(tmp_path: Path) -> None:
+def asked_of(place: RealStore) -> list[tuple[str, int]]:
+    """The requests to S3 from now on: method, and the last byte of the range that is asked for, or 0."""
+    driver = fsspec.filesystem("s3", **{name.rpartition(".")[2]: value for name, value in place.options.items()})
+    driver.connect()
+    asked: list[tuple[str, int]] = []
+
+    def sent(request: Any, **_: object) -> None:
+        span = request.headers.get("Range", b"0")
+        asked.append((request.method, int((span.decode() if isinstance(span, bytes) else span).rpartition("-")[2])))
+
+    driver.s3.meta.events.register("before-send.s3.*", sent)
+    return asked
+
+
+def test_on_s3_each_call_is_one_request_for_little_more_than_is_read(tmp_path: Path) -> None:
     with real_store("amazon", tmp_path) as place:
         store = place.open(place.new_table())
-        driver = fsspec.filesystem("s3", **{name.rpartition(".")[2]: value for name, value in place.options.items()})
+        store.put("t/large", bytes(2 << 20))
+        asked = asked_of(place)
         store.put("t/file", b"x")
-        asked: list[str] = []
-        driver.s3.meta.events.register("before-send.s3.*", lambda request, **_: asked.append(request.method))
         store.put("t/file", b"y")
         store.put_if_absent("t/new", b"z")
         assert [store.read("t/file"), store.read_range("t/file", 0, 1)] == [b"y", b"y"]
         assert [store.is_file("t/file"), store.is_file("t/none")] == [True, False]
-        assert len(store.list("t")) == 2
+        assert len(store.list("t")) == 3
         store.delete("t/file")
-        assert asked == ["PUT", "PUT", "GET", "GET", "HEAD", "HEAD", "GET", "DELETE"]
+        assert [method for method, _ in asked] == ["PUT", "PUT", "PUT", "GET", "GET", "HEAD", "HEAD", "GET", "DELETE"]
         asked.clear()
         assert store.put_if_unchanged("t/new", b"new", b"z")
-        assert asked == ["HEAD", "GET", "PUT"]
+        assert [method for method, _ in asked] == ["HEAD", "GET", "PUT"]
+        asked.clear()
+        with store.open_input("t/large") as source:
+            assert [len(source.read_at(1000, at)) for at in (0, 5000)] == [1000, 1000]
+        assert [method for method, _ in asked] == ["HEAD", "GET"]
+        assert asked[1][1] < 300_000
 
 
 def test_files_are_put_replaced_and_read(store: Storage) -> None:
