@@ -66,7 +66,7 @@ def test_locations(location: str) -> None:
     assert says_nothing(hidden(f"at {location!r}: no"))
     for error in (TableNotFound(location), StorageError(location, f"GET {location} failed"), HudiError("x", location)):
         assert says_nothing(f"{error} {error!r} {error.message} {pickle.loads(pickle.dumps(error))}")
-    assert says_nothing(repr(FsspecStorage(object(), "bucket/t", location)))
+    assert says_nothing(repr(FsspecStorage(MemoryFileSystem(), "bucket/t", location)))
 
 
 def test_options_print_without_them() -> None:

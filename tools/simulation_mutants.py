@@ -95,7 +95,7 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
     "instants taken without the lock": (
         Edit(
             "hudimeta/timeline/transitions.py",
-            "if any(at_once(self._storage.stat, paths, self._storage)):",
+            "if any(at_once(self._storage.is_file, paths, self._storage)):",
             "if False:",
         ),
         Edit(

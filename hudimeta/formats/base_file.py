@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.errors import CorruptFileError, HudiError, UnsupportedFeature
+from hudimeta.errors import CorruptFileError, HudiError, StorageError, UnsupportedFeature
 from hudimeta.formats.orc_file import OrcFile
 
 if TYPE_CHECKING:
@@ -246,13 +246,21 @@ def open_base_file(storage: Storage, path: str, size: int = 0) -> Iterator[BaseF
     extension = path.rpartition(".")[2]
     if extension not in _FORMATS:
         raise UnsupportedFeature(f"base file format .{extension} ({path})", "Read the table with Apache Hudi.")
-    with storage.open_input(path) as file:
-        with damage_named(path):
-            actual = int(file.size())
-            if size and actual != size:
-                raise CorruptFileError(path, min(size, actual), f"a file of {size} bytes", f"{actual} bytes")
-            content = _FORMATS[extension](path, file)
+    with storage.open_input(path, size) as file:
+        try:
+            with damage_named(path):
+                _refuse_other_size(path, size, int(file.size()))
+                content = _FORMATS[extension](path, file)
+        except (CorruptFileError, StorageError):
+            if size and (found := storage.stat(path)) is not None:
+                _refuse_other_size(path, size, found.size)  # a store may have taken the size at our word
+            raise
         yield BaseFile(content)
+
+
+def _refuse_other_size(path: str, size: int, actual: int) -> None:
+    if size and actual != size:
+        raise CorruptFileError(path, min(size, actual), f"a file of {size} bytes", f"{actual} bytes")
 
 
 def schema_of_base_file(storage: Storage, path: str) -> pa.Schema:

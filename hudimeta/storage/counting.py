@@ -40,6 +40,7 @@ _KINDS = {
     "delete_folder": RequestKind.DELETE,
     "list": RequestKind.LIST,
     "stat": RequestKind.HEAD,
+    "is_file": RequestKind.HEAD,
 }
 """The kind of request by method of `Storage`."""
 
@@ -237,10 +238,10 @@ class CountingStorage:
         self._add(RequestKind.HEAD, path)
         return self.inner.is_file(path)
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`; one GET however much is read."""
         self._add(RequestKind.GET, path)
-        return self.inner.open_input(path)
+        return self.inner.open_input(path, size)
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`; one PUT."""

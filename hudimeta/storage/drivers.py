@@ -12,6 +12,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from hudimeta.storage.ranged import RangedInput
+
 __all__ = ["StoreDriver", "driver_of", "is_refused_condition"]
 
 
@@ -24,6 +26,9 @@ class StoreDriver(Protocol):
 
     def read(self, path: str) -> bytes:
         """A whole file. Raises FileNotFoundError."""
+
+    def open(self, path: str, size: int) -> Any:
+        """A file to read in places. Of known size, if it is not 0; a driver may ask for it all the same."""
 
     def is_file(self, path: str) -> bool:
         """Whether there is a file of that name."""
@@ -46,6 +51,9 @@ class _AnyStore:
     def read(self, path: str) -> bytes:
         return bytes(self._fs.cat_file(path))
 
+    def open(self, path: str, size: int) -> Any:
+        return self._fs.open(path, "rb")
+
     def is_file(self, path: str) -> bool:
         try:
             return bool(self._fs.info(path)["type"] != "directory")
@@ -66,10 +74,20 @@ class _AnyStore:
         return True
 
 
-class _S3(_AnyStore):
-    """s3fs."""
+class _ObjectStore(_AnyStore):
+    """A store whose files are read by one request a range, and lie in no folders."""
 
     has_folders = False
+
+    def open(self, path: str, size: int) -> Any:
+        def fetch(start: int, end: int) -> bytes:
+            return bytes(self._fs.cat_file(path, start=start, end=end))
+
+        return RangedInput(fetch, size or int(self._fs.size(path)))
+
+
+class _S3(_ObjectStore):
+    """s3fs."""
 
     def __init__(self, file_system: Any) -> None:
         super().__init__(file_system)
@@ -89,10 +107,8 @@ class _S3(_AnyStore):
         return True
 
 
-class _Google(_AnyStore):
+class _Google(_ObjectStore):
     """gcsfs. What its client knows an object by is the number of its generation."""
-
-    has_folders = False
 
     def _object(self, path: str) -> Mapping[str, Any]:
         bucket, key, _ = self._fs.split_path(path)
@@ -120,10 +136,8 @@ class _Google(_AnyStore):
         return True
 
 
-class _Azure(_AnyStore):
+class _Azure(_ObjectStore):
     """adlfs."""
-
-    has_folders = False
 
     def is_file(self, path: str) -> bool:
         from fsspec.asyn import sync

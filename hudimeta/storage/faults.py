@@ -128,9 +128,9 @@ class FaultyStorage:
         """See `Storage.is_file`."""
         return self.inner.is_file(path)
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
-        return self.inner.open_input(path)
+        return self.inner.open_input(path, size)
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""

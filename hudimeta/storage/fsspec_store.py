@@ -26,10 +26,6 @@ from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["FsspecStorage"]
 
-_AHEAD_BYTES = 256 << 10
-"""So much is fetched after what is read of an open file. Drivers would fetch up to 50 MiB: of a file that is read in places,
-more than it has; but many small reads in a row are better one request."""
-
 
 class FsspecStorage:
     """A prefix of an object store.
@@ -195,12 +191,12 @@ class FsspecStorage:
         with _translated(path):
             return self._driver.is_file(self._at(path))
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
         import pyarrow as pa
 
         with _translated(path):
-            return pa.PythonFile(_FsspecInput(self._fs.open(self._at(path), "rb", block_size=_AHEAD_BYTES), path), mode="r")
+            return pa.PythonFile(_FsspecInput(self._driver.open(self._at(path), size), path), mode="r")
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""

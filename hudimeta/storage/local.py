@@ -214,7 +214,7 @@ class LocalStorage:
         found = self.stat(path)
         return found is not None and not found.is_folder
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`. The file is memory mapped."""
         import pyarrow as pa
 

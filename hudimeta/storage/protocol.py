@@ -108,8 +108,12 @@ class Storage(Protocol):
     def is_file(self, path: str) -> bool:
         """Whether there is a file of that name; one request, where `stat` asks some stores for a folder, too."""
 
-    def open_input(self, path: str) -> Any:
-        """A seekable file that pyarrow can read (`pyarrow.NativeFile`), for Parquet. The caller closes it. Raises NotFound."""
+    def open_input(self, path: str, size: int = 0) -> Any:
+        """A seekable file that pyarrow can read (`pyarrow.NativeFile`), for Parquet. The caller closes it. Raises NotFound.
+
+        A store may take the size at its word that the caller knows, if any, and say that the file is not there only when it
+        is read.
+        """
 
     def open_output(self, path: str) -> OutputStream:
         """A stream for a file too large to build in memory; replaces what is there."""

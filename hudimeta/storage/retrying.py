@@ -189,9 +189,9 @@ class RetryingStorage:
         """See `Storage.is_file`."""
         return self._patiently("is_file", path, lambda again: self.inner.is_file(path))
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
-        return self._patiently("open_input", path, lambda again: self.inner.open_input(path))
+        return self._patiently("open_input", path, lambda again: self.inner.open_input(path, size))
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""

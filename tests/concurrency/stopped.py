@@ -110,10 +110,10 @@ class Stopping:
         self._state.call("is_file", path)
         return self._inner.is_file(path)
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
         self._state.call("open_input", path)
-        return self._inner.open_input(path)
+        return self._inner.open_input(path, size)
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""

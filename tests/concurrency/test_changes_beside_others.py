@@ -87,12 +87,12 @@ class Overwritten(LocalStorage):
     meanwhile: Callable[[], object]
     times = 0
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
         if path.startswith("p0/") and self.times:
             self.times -= 1
             self.meanwhile()
-        return super().open_input(path)
+        return super().open_input(path, size)
 
 
 def test_a_merge_whose_rows_another_writer_replaced_is_tried_again(tmp_path: Path) -> None:

@@ -317,12 +317,12 @@ class Forgetful(LocalStorage):
         super().__init__(root)
         self.lost = "\0"
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage`."""
         if self.lost in path:
             self.lost = "\0"
             raise NotFound(path)
-        return super().open_input(path)
+        return super().open_input(path, size)
 
 
 def test_keys_that_cannot_be_told_are_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

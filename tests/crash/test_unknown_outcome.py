@@ -14,6 +14,8 @@ from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Operation
 
+_ASKED = ("read", "list", "stat", "is_file", "put", "delete", "put_if_unchanged", "delete_folder")
+
 
 class FallsSilent(LocalStorage):
     """Answers nothing from the moment on at which a commit of the table is completed; `done` says whether that was done."""
@@ -35,7 +37,7 @@ class FallsSilent(LocalStorage):
 
     def __getattribute__(self, name: str) -> Any:
         get = object.__getattribute__
-        if get(self, "silent") and name in ("read", "list", "stat", "put", "delete", "put_if_unchanged", "delete_folder"):
+        if get(self, "silent") and name in _ASKED:
             raise StorageError(name, "no answer")
         return get(self, name)
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
-from hudimeta.errors import AlreadyExists, NotFound, StorageError
+from hudimeta.errors import AlreadyExists, CorruptFileError, FileRemoved, NotFound, StorageError
 from hudimeta.storage import NewFile, Storage
 from hudimeta.testing.invariants import check_all
 from tests.elsewhere import only_when
@@ -73,6 +73,25 @@ def test_on_s3_each_call_is_one_request_for_little_more_than_is_read(tmp_path: P
             assert [len(source.read_at(1000, at)) for at in (0, 5000)] == [1000, 1000]
         assert [method for method, _ in asked] == ["HEAD", "GET"]
         assert asked[1][1] < 300_000
+        asked.clear()
+        with store.open_input("t/large", 2 << 20) as source:
+            assert len(source.read_at(1000, 0)) == 1000
+        assert [method for method, _ in asked] == ["GET"]
+
+
+def test_a_base_file_that_is_gone_or_of_another_size_is_told(place: RealStore) -> None:
+    uri = place.new_table()
+    table = hudimeta.Table.create(uri, RIDES.schema, key="id", options=place.options)
+    table.upsert(RIDES)
+    store, path = place.open(uri), table.file_slices()["base_file"][0].as_py()
+    whole = store.read(path)
+    for wrong in (whole[:-1000], b""):
+        store.put(path, wrong)
+        with pytest.raises(CorruptFileError, match=rf"a file of {len(whole)} bytes.*{len(wrong)} bytes"):
+            hudimeta.Table(uri, options=place.options).scan().to_table()
+    store.delete(path)
+    with pytest.raises(FileRemoved):
+        hudimeta.Table(uri, options=place.options).scan().to_table()
 
 
 def test_files_are_put_replaced_and_read(store: Storage) -> None:

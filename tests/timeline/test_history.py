@@ -107,13 +107,13 @@ class ArchiverAtWork:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         if not self._merged:
             self._merged = True
             put_manifest(self._inner, 2, put_file(self._inner, 0, 3, level=1))
             for name in (f"{at(0)}_{at(1)}_0.parquet", f"{at(2)}_{at(3)}_0.parquet"):
                 self._inner.delete(f"{FOLDER}/{name}")
-        return self._inner.open_input(path)
+        return self._inner.open_input(path, size)
 
 
 def test_files_merged_meanwhile_are_found_through_the_new_manifest(storage: Storage) -> None:

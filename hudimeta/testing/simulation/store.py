@@ -256,7 +256,7 @@ class SimulatedStorage:
         found = self.stat(path)
         return found is not None and not found.is_folder
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
         path = join(self._folder, path)
         return pa.BufferReader(self._around("open_input", path, lambda: self._found(path).data))
