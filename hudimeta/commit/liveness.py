@@ -20,6 +20,8 @@ from hudimeta.storage import Storage, join
 
 __all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive"]
 
+CLOCK_PATH = ".hoodie/.aux/hudimeta/clock"
+"""An empty file that is written anew to see how the store dates it. It stays: whoever dies in between leaves nothing else."""
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INTERVAL_S = 60.0
 TOLERATED_MISSES = 2
@@ -107,11 +109,9 @@ def _is_fresh(storage: Storage, modified_ms: int, now_ms: int) -> bool:
 
 def _now_of(storage: Storage) -> int:
     """The present by the clock that dates a store's files: that of one which is written now; 0 where it cannot be had."""
-    probe = join(HEARTBEAT_FOLDER, f"clock-{machine.machine().new_id()}")
     try:
-        storage.put(probe, b"")
-        found = storage.stat(probe)
-        storage.delete(probe)
+        storage.put(CLOCK_PATH, b"")
+        found = storage.stat(CLOCK_PATH)
     except StorageError:
         return 0
     return 0 if found is None else found.modified_ms
