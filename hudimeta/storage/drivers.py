@@ -91,7 +91,7 @@ class _S3(_ObjectStore):
 
     def __init__(self, file_system: Any) -> None:
         super().__init__(file_system)
-        # Newer drivers ask for the size first, to read in several parts; those that are read whole here are small.
+        # Newer drivers ask for the size first, to read a large object in several parts.
         known = inspect.signature(file_system._cat_file).parameters
         self._in_one = {"max_concurrency": 1} if "max_concurrency" in known else {}
 
@@ -156,10 +156,11 @@ class _Azure(_ObjectStore):
 
     def replace(self, path: str, data: bytes, tag: str) -> bool:
         from azure.core import MatchConditions
+        from azure.core.exceptions import HttpResponseError
 
         try:
             self._fs.pipe_file(path, data, etag=tag, match_condition=MatchConditions.IfNotModified)
-        except Exception as error:  # of its client's own tree
+        except HttpResponseError as error:
             if is_refused_condition(error):
                 return False
             raise
