@@ -39,7 +39,7 @@ REFUSED = {
     "create table made (id int primary key) using hudimeta": r"the declaration of columns \(id int primary key\)|CONSTRAINT",
     "create table made (id int) using hudimeta tblproperties ('hudimeta.storage.s3.secret' = 'x')": "in clear text",
     "create table made (id int) using hudimeta location ''": "LOCATION out for a table in the warehouse",
-    "create table made (id int) using hudimeta location '{there}/file/in'": "a place where one can be made",
+    "create table made (id int) using hudimeta location '{there}/file/in'": "/file is a file",
     "create table made using hudimeta location '{there}/a/b' as select cast('x' as int) as id": "CAST_INVALID_INPUT",
     "create table `ma/de` (id int) using hudimeta": "letters, digits and underscores",
     "create or replace table defined using hudimeta": "LOCATION with the folder of a table",
