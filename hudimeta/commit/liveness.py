@@ -104,14 +104,15 @@ def _is_fresh(storage: Storage, modified_ms: int, now_ms: int) -> bool:
     longest = INTERVAL_S * TOLERATED_MISSES * 1000
     if abs(now_ms - modified_ms) <= longest:
         return True
-    return (_now_of(storage) or now_ms) - modified_ms <= longest
+    try:
+        now_ms = _now_of(storage) or now_ms
+    except StorageError:
+        return True  # nobody can tell, so it may live
+    return now_ms - modified_ms <= longest
 
 
 def _now_of(storage: Storage) -> int:
-    """The present by the clock that dates a store's files: that of one which is written now; 0 where it cannot be had."""
-    try:
-        storage.put(CLOCK_PATH, b"")
-        found = storage.stat(CLOCK_PATH)
-    except StorageError:
-        return 0
+    """The present by the clock that dates a store's files: that of one which is written now; 0 where it dates none."""
+    storage.put(CLOCK_PATH, b"")
+    found = storage.stat(CLOCK_PATH)
     return 0 if found is None else found.modified_ms

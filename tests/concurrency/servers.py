@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["AWS", "ZOOKEEPER", "aws_server", "free_port", "running", "zookeeper_server"]
+__all__ = ["AWS", "ZOOKEEPER", "aws_server", "free_port", "running", "wait_for", "zookeeper_server"]
 
 ZOOKEEPER, AWS = "HUDIMETA_TEST_ZOOKEEPER", "HUDIMETA_TEST_AWS"
 
@@ -88,18 +89,34 @@ def aws_server(folder: Path) -> Iterator[str]:
     command = [python, str(Path(__file__).with_name("amazon.py")), str(port)]
     with running(command, folder / "log") as server:
         url = f"http://127.0.0.1:{port}"
-        until = time.monotonic() + _STARTS_WITHIN_S
-        while not _answers(f"{url}/moto-api/"):
-            told = (folder / "log").read_text(errors="replace")
-            assert server.poll() is None, f"moto's server ended: {told}"
-            assert time.monotonic() < until, f"moto's server does not answer: {told}"
+        wait_for(f"{url}/moto-api/", server, folder / "log")
         yield url
+
+
+def wait_for(url: str, server: subprocess.Popen[bytes], log: Path, within_s: float = _STARTS_WITHIN_S) -> None:
+    """Return as soon as a server answers at a URL, whatever it says.
+
+    Args:
+        url: Where it is asked.
+        server: Its process; when that ends there will be no answer.
+        log: What it prints.
+        within_s: Seconds until it should.
+    """
+    until = time.monotonic() + within_s
+    while not _answers(url):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(0.1)
+        told = log.read_text(errors="replace")[-2000:]
+        assert server.poll() is None, f"the server for {url} ended: {told}"
+        assert time.monotonic() < until, f"no answer at {url}: {told}"
 
 
 def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=1):
             return True
+    except urllib.error.HTTPError:
+        return True
     except OSError:
         return False
 

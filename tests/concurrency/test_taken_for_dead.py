@@ -11,9 +11,9 @@ import pytest
 from hudimeta.api import plain_write
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
-from hudimeta.commit.liveness import Heartbeat, is_alive
+from hudimeta.commit.liveness import CLOCK_PATH, Heartbeat, is_alive
 from hudimeta.engine import machine
-from hudimeta.errors import CommitError
+from hudimeta.errors import CommitError, StorageError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 from tests.concurrency.side_by_side import WithoutGuards, finish
@@ -36,6 +36,21 @@ def test_a_heartbeat_is_as_old_as_the_store_says(tmp_path: Path, hours: int, age
     wrong = machine.now_ms() + hours * 3_600_000
     assert is_alive(storage, "20260101000000000", "x.requested", lambda: wrong) is alive
     assert [entry.name for entry in storage.list(".hoodie/.heartbeat")] == ["20260101000000000"]
+
+
+class OfUnknownTime(WithoutGuards):
+    """Takes no file that would show its clock."""
+
+    def put(self, path: str, data: bytes) -> None:
+        if path == CLOCK_PATH:
+            raise StorageError(path, "no answer")
+        super().put(path, data)
+
+
+def test_a_writer_of_whom_nobody_can_tell_may_live(tmp_path: Path) -> None:
+    storage = OfUnknownTime(str(tmp_path))
+    silent_for(storage, 3_600_000)
+    assert is_alive(storage, "20260101000000000", "x.requested")
 
 
 def silent_for(storage: WithoutGuards, age_ms: int) -> None:

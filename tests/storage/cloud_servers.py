@@ -11,13 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.concurrency.servers import free_port, running
+from tests.concurrency.servers import free_port, running, wait_for
 
 _AZURITE, _GOOGLE = "azurite@3.37.0", "github.com/fsouza/fake-gcs-server@v1.56.1"
 _STARTS_WITHIN_S = 600.0
@@ -32,8 +29,9 @@ def _google(folder: Path) -> Iterator[str]:
     port = free_port()
     where = f"127.0.0.1:{port}"
     options = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory", "-public-host", where]
-    with running(["go", "run", _GOOGLE, *options], folder / "google.log"):
-        _wait(f"http://{where}/storage/v1/b", folder / "google.log")
+    log = folder / "google.log"
+    with running(["go", "run", _GOOGLE, *options], log) as server:
+        wait_for(f"http://{where}/storage/v1/b", server, log, _STARTS_WITHIN_S)
         yield f"http://{where}"
 
 
@@ -42,23 +40,10 @@ def _azure(folder: Path) -> Iterator[str]:
     port = free_port()
     options = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--blobPort", str(port)]
     command = ["npx", "--yes", "--package", _AZURITE, "azurite-blob", *options]
-    with running(command, folder / "azure.log"):
-        url = f"http://127.0.0.1:{port}/devstoreaccount1"
-        _wait(url, folder / "azure.log")
+    url, log = f"http://127.0.0.1:{port}/devstoreaccount1", folder / "azure.log"
+    with running(command, log) as server:
+        wait_for(url, server, log, _STARTS_WITHIN_S)
         yield f"DefaultEndpointsProtocol=http;{_ACCOUNT};AccountKey={_KEY};BlobEndpoint={url};"
-
-
-def _wait(url: str, log: Path) -> None:
-    until = time.monotonic() + _STARTS_WITHIN_S
-    while time.monotonic() < until:
-        try:
-            with urllib.request.urlopen(url, timeout=1):
-                return
-        except urllib.error.HTTPError:
-            return  # it answers
-        except OSError:
-            time.sleep(0.1)
-    sys.exit(f"error: no answer at {url}: {log.read_text(errors='replace')[-2000:]}")
 
 
 def main(command: list[str]) -> int:
