@@ -129,7 +129,7 @@ mutants: ## change the engine in 150 small places, and list what no test notices
 	@$(RUN) python tools/mutants.py record
 	@$(RUN) python tools/mutants.py run $(MUTANTS_ARGS)
 
-check: lint types layers ## lint, strict types, layer order
+check: lint types layers ## lint, strict types, layer order, that each mutant fits the code
 
 lint:
 	@$(RUN) ruff check hudimeta datasource tests benchmarks tools demo
@@ -139,7 +139,7 @@ types:
 	@$(RUN) mypy
 
 layers:
-	@$(RUN) python -m pytest -q tests/test_layers.py
+	@$(RUN) python -m pytest -q tests/test_layers.py tests/testing/simulation/test_mutants.py
 
 conformance: ## compare the engine and Spark with recorded answers of Apache Hudi (needs ../shared)
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
