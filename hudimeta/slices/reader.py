@@ -20,7 +20,7 @@ from hudimeta.schema.conform import conform
 from hudimeta.slices.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.slices.log_damage import LogFileRules
 from hudimeta.slices.log_keys import LogKeys
-from hudimeta.slices.log_parts import LogPart, data_part, delete_part, deletes_of, read_log_parts, rows_of
+from hudimeta.slices.log_parts import DataPart, LogPart, data_part, delete_part, deletes_of, read_log_parts, rows_of
 from hudimeta.slices.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.projection import leaf_paths, picked
@@ -85,18 +85,20 @@ class SliceReader:
         Raises:
             CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A file cannot be read.
         """
-        constants = path_values(
-            texts([file_slice.partition_path]),
-            self.task.partition_layout,
-            self.task.table_schema,
-            self.task.properties,
-        )
+        constants = self._constants(file_slice)
         for piece in self.stored_rows(file_slice, constants):
             self.counts.rows_read += piece.num_rows
             result = self._finish(piece, constants)
             self.counts.rows += result.num_rows
             if result.num_rows:
                 yield result
+
+    def logged(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """The rows of the slice's log files as they were logged, those that later ones replace or delete too; see `tables`."""
+        constants = self._constants(file_slice)
+        for part in self._log_parts(self._blocks(file_slice)):
+            if isinstance(part, DataPart):
+                yield self._finish(self._without_keys(part.rows), constants)
 
     def readable(self, file_slice: FileSlice) -> Iterator[pa.Table]:
         """As `tables`; what cannot be read any more of a damaged slice is left out where the task says so, never in silence."""
@@ -106,6 +108,11 @@ class SliceReader:
             if not self.task.skip_damage:
                 raise
             self.counts.corrupt.append(left_out(file_slice, error))
+
+    def _constants(self, file_slice: FileSlice) -> pa.Table:
+        """What the slice's path states."""
+        task, path = self.task, texts([file_slice.partition_path])
+        return path_values(path, task.partition_layout, task.table_schema, task.properties)
 
     def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Add the values that the path states, drop rows, and choose columns."""

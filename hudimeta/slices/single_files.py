@@ -1,6 +1,6 @@
 """The files of slices one by one: what each holds for itself, whatever lies above or below it.
 
-Indexes speak of files. Rows of a log file are the newest of each key in it, deletes left out.
+Indexes speak of files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
 
-__all__ = ["SingleFile", "file_part", "parts_of", "rows_of", "task_for"]
+__all__ = ["SingleFile", "file_part", "held_by", "parts_of", "rows_of", "task_for"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def file_part(partition_path: str, name: str, size: int) -> SingleFile:
 
 
 def rows_of(part: SingleFile, task: ReadTask, storage: Storage) -> Iterator[pa.Table]:
-    """Rows of a file, in pieces.
+    """Rows of a file, in pieces; those of a log file are the newest of each key in it, deletes left out.
 
     Raises:
         CorruptFileError, NotFound, UnsupportedFeature: It cannot be read.
@@ -81,6 +81,17 @@ def rows_of(part: SingleFile, task: ReadTask, storage: Storage) -> Iterator[pa.T
     from hudimeta.slices.reader import SliceReader
 
     return SliceReader(task, storage).tables(part.alone)
+
+
+def held_by(part: SingleFile, task: ReadTask, storage: Storage) -> Iterator[pa.Table]:
+    """As `rows_of`, for what an index says of a file: with the rows of a log that later ones in it replace or delete.
+
+    A log file of a table of version 6 has blocks of several writes, and who reads the table as of the first sees its rows.
+    """
+    from hudimeta.slices.reader import SliceReader
+
+    reader = SliceReader(task, storage)
+    return reader.logged(part.alone) if part.is_log else reader.tables(part.alone)
 
 
 def task_for(

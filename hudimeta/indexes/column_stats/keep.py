@@ -1,6 +1,7 @@
 """The metadata partitions `column_stats`, one record a file and column, and `partition_stats`, one a partition and column.
 
-Log files that are there when an index is built get no records, which costs skipping and never rows.
+Log files of the newest slices have records too: Apache Hudi makes the statistics of a partition of what those of its files say,
+and of a file that says nothing its readers would lose rows.
 """
 
 from __future__ import annotations
@@ -12,26 +13,24 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
-from hudimeta.formats.base_file import damage_named
-from hudimeta.formats.parquet import column_bounds, read_footer
 from hudimeta.indexes.built_meanwhile import built_since
+from hudimeta.indexes.column_stats.stored_files import bounds_of_late_files, file_bounds, log_bounds
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, answers, column_stats, partition_stats
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import column_stats_keys, to_key_partition
-from hudimeta.metadata.statistics import file_statistics, has_limits, nothing_yet, widened_partition_statistics
+from hudimeta.metadata.statistics import has_limits, nothing_yet, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
-from hudimeta.storage import Storage, join
 from hudimeta.table.remembered import REMEMBERED_KEY
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline import Timeline
 from hudimeta.types import COPYING_OPERATIONS, Instant
 
-__all__ = ["ColumnStatsKeep", "PartitionStatsKeep", "check_order", "file_bounds"]
+__all__ = ["ColumnStatsKeep", "PartitionStatsKeep", "check_order"]
 
 
 class ColumnStatsKeep:
@@ -42,8 +41,11 @@ class ColumnStatsKeep:
         return partition == column_stats.PARTITION
 
     def delta(self, partition: str, change: CommitChange) -> IndexDelta:
-        """The statistics that came with the files."""
-        rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(f.statistics for f in change.written)])
+        """The statistics that came with the files, or of their rows where the index is younger than the write."""
+        known = [f.statistics for f in change.written]
+        if partition in built_since(change.table, change.instant):
+            known += bounds_of_late_files(change, change.table.index_definitions[partition])
+        rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *known])
         return IndexDelta([PartitionDelta(partition, column_stats.encode_values(rows, change.layout))])
 
     def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
@@ -61,8 +63,9 @@ class ColumnStatsKeep:
         return IndexDelta([PartitionDelta(partition, removed=column_stats_keys(*parts).cast(pa.string()))])
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
-        """Statistics of every base file, superseded ones too, from its rows."""
-        found = file_bounds(source, source.definitions[partition])
+        """Statistics of every base file, superseded ones too, and of the log files of the newest slices, from their rows."""
+        definition = source.definitions[partition]
+        found = [*file_bounds(source, definition), *log_bounds(source, definition)]
         rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(s for _, s in found)])
         groups = source.options.get(keys.COLUMN_STATS_GROUPS)
         part = PartitionDelta(partition, column_stats.encode_values(rows, source.layout))
@@ -257,29 +260,3 @@ def check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table
         }
         if replaced:
             raise CommitConflict("write", [(p, "its statistics") for p in sorted(replaced)], later.time)
-
-
-def file_bounds(source: IndexSource, definition: IndexDefinition) -> Sequence[tuple[str, pa.Table]]:
-    """Partition path and rows of `column_stats.SCHEMA` of each base file, computed once for a source."""
-    known = source.memory.get(definition.name)
-    if known is None:
-        base = source.base_files
-        work = list(zip(base["partition_path"].to_pylist(), base["name"].to_pylist(), strict=True))
-        columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
-        what = f"bounds of {','.join(columns)}"
-        known = source.of_each(what, lambda file: _bounds_of(source.storage, *file, columns, regime), work)
-        source.memory[definition.name] = known
-    return known
-
-
-def _bounds_of(storage: Storage, partition_path: str, name: str, columns: Sequence[str], regime: str) -> tuple[str, pa.Table]:
-    import pyarrow.parquet as pq
-
-    path = join(partition_path, name)
-    with storage.open_input(path) as file:
-        footer = read_footer(file, path)
-        present = sorted({c.partition(".")[0] for c in columns} & set(footer.arrow_schema.names))
-        with damage_named(path):
-            rows = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True).read(present)
-    bounds = column_bounds(rows, list(columns))
-    return partition_path, file_statistics(bounds, partition_path, name, regime, footer.chunk_bytes)

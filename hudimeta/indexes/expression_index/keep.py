@@ -25,7 +25,7 @@ from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.statistics import widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
-from hudimeta.slices.single_files import SingleFile, file_part, parts_of, rows_of, task_for
+from hudimeta.slices.single_files import SingleFile, file_part, held_by, parts_of, task_for
 from hudimeta.snapshot.file_slice import slices_of
 
 __all__ = ["ExpressionIndexKeep", "definition_of"]
@@ -50,7 +50,7 @@ class ExpressionIndexKeep:
             parts = [file_part(f.partition_path, f.name, f.size) for f in missing]
             task = task_for(change.storage, change.properties, change.timeline, [wanted.column.split(".")[0]], [change.instant])
             known += change.engine.map(
-                lambda part: _record(wanted, part, rows_of(part, task, change.storage), task.output_schema), parts
+                lambda part: _record(wanted, part, held_by(part, task, change.storage), task.output_schema), parts
             )
         rows = [table for _, table in known]
         lost = pa.array([], pa.string())
@@ -87,7 +87,7 @@ class ExpressionIndexKeep:
             return BuiltIndex(groups, reach=Reach.PARTITION)
         task = task_for(source.storage, source.properties, source.timeline, [wanted.column.split(".")[0]])
         known = source.of_each(
-            partition, lambda part: _record(wanted, part, rows_of(part, task, source.storage), task.output_schema), parts
+            partition, lambda part: _record(wanted, part, held_by(part, task, source.storage), task.output_schema), parts
         )
         rows = [table for _, table in known]
         if wanted.kind is ExpressionKind.COLUMN_STATS and source.properties.is_partitioned:
