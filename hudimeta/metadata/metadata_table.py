@@ -359,16 +359,23 @@ def _check_in_step(data: Timeline, metadata: Timeline) -> None:
 
     What it was laid out with is none, nor is a write whose delta commit is archived. Of the delta commits that are active
     the first to be completed came after the former, the first to be requested after the latter. Neither alone would do:
-    what was planned before the layout and run after it bears an instant from before.
+    what was planned before the layout and run after it bears an instant from before. Where there is no delta commit yet, as in
+    a copy from the day when the table was made, each write must be known that was completed after the layout was.
     """
     known = {i.time for i in metadata.completed}
     deltas = [i for i in metadata.writes if i.time > _CREATION]
-    if not deltas:
+    requested = min((i.time for i in deltas), default=_CREATION)
+    completed = min((i.completed_at for i in deltas), default=None) or _laid_out(metadata)
+    if completed is None:
         return
-    requested, completed = min(i.time for i in deltas), min(i.completed_at for i in deltas)
     missing = [i.time for i in data.writes if i.time > requested and i.completed_at > completed and i.time not in known]
     if missing:
         raise MetadataOutOfSync(files.PARTITION, f"the files of instant {missing[0]}")
+
+
+def _laid_out(metadata: Timeline) -> str | None:
+    """When the first partition was laid out; None where no completion times are known (version 6)."""
+    return min((i.completion for i in metadata.writes if i.completion), default=None)
 
 
 def _no_files() -> pa.Table:

@@ -39,10 +39,10 @@ __all__ = [
     "SchemaColumn",
     "InternalSchema",
     "SchemaHistory",
+    "completed_schema_files",
     "decode_schema",
     "encode_history",
     "encode_schema",
-    "newest_schema_file",
 ]
 
 SCHEMA_FOLDER = ".hoodie/.schema"
@@ -286,14 +286,13 @@ def _widens(column: SchemaColumn, later: SchemaColumn) -> bool:
     return fit(column.type, later.type) in (Fit.SAME, Fit.PROMOTED)
 
 
-def newest_schema_file(names: Iterable[str]) -> str | None:
-    """The newest schema commit of a listing of `SCHEMA_FOLDER`; None when none is completed.
+def completed_schema_files(names: Iterable[str]) -> list[str]:
+    """The schema commits of a listing of `SCHEMA_FOLDER` that are completed, newest first.
 
     Args:
         names: File names; leave out those of instants that are not completed on the table's timeline.
     """
-    done = [name for name in names if _COMPLETED.fullmatch(name)]
-    return max(done, default=None)
+    return sorted((name for name in names if _COMPLETED.fullmatch(name)), reverse=True)
 
 
 def decode_schema(text: str) -> InternalSchema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.storage import Storage, join
 
 if TYPE_CHECKING:
@@ -20,22 +21,35 @@ def column_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None
     Args:
         storage: Rooted at the table.
         timeline: Of the table.
+
+    Raises:
+        CorruptFileError: The history is damaged, or lacks the version that the newest commit states.
     """
-    from hudimeta.schema import LATEST_SCHEMA_KEY, SchemaHistory
+    from hudimeta.schema import LATEST_SCHEMA_KEY
+    from hudimeta.schema.internal_schema import DAMAGED, SCHEMA_FOLDER, completed_schema_files, decode_schema
 
     found = timeline.latest_schema()
-    if found is None or LATEST_SCHEMA_KEY not in timeline.metadata(found[0])["extraMetadata"]:
+    stated = timeline.metadata(found[0])["extraMetadata"].get(LATEST_SCHEMA_KEY) if found is not None else None
+    if stated is None:
         return None
-    from hudimeta.formats.seal import verify_json
-    from hudimeta.schema.internal_schema import SCHEMA_FOLDER, newest_schema_file
-
     # A write that is pending, or was rolled back, leaves a history that was never valid.
     done, first = {i.time for i in timeline.completed}, timeline.first_active_write or ""
     files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in storage.list(SCHEMA_FOLDER)}
-    newest = newest_schema_file(name for name, time in files.items() if time in done or time < first)
-    if newest is None:
-        return None
-    path = join(SCHEMA_FOLDER, newest)
+    names = completed_schema_files(name for name, time in files.items() if time in done or time < first)
+    version = decode_schema(stated).version
+    for name in names:
+        history = _read(storage, join(SCHEMA_FOLDER, name))
+        if history.latest.version >= version:
+            return history
+    # By an older history, or none, columns that have another name by now would be sought under it, and be null.
+    newest = join(SCHEMA_FOLDER, names[0]) if names else SCHEMA_FOLDER
+    raise CorruptFileError(newest, 0, f"version {version} of the columns, which the newest commit has", "none", DAMAGED)
+
+
+def _read(storage: Storage, path: str) -> SchemaHistory:
+    from hudimeta.formats.seal import verify_json
+    from hudimeta.schema import SchemaHistory
+
     text = storage.read(path)
     verify_json(text, path, taken_over=True)
     return SchemaHistory.decode(text, path)

@@ -162,6 +162,22 @@ def test_a_write_that_the_metadata_table_lacks_is_noticed(rich_table: Unpack) ->
     assert instant in str(scan.report)
 
 
+def test_a_metadata_table_from_the_day_of_its_making_is_noticed(tmp_path: Path) -> None:
+    """It has no delta commit that could tell which write is the first that it should know."""
+    path, folder = tmp_path / "t", tmp_path / "t/.hoodie/metadata"
+    rows = pa.table({"id": ["a", "b"]})
+    table = hudimeta.Table.create(path, rows.schema, key="id")
+    shutil.copytree(folder, tmp_path / "copy")
+    table.insert(rows)
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "copy", folder)
+    with pytest.raises(MetadataOutOfSync, match=table.timeline.writes[0].time):
+        open_metadata(path)
+    assert sorted(hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist()) == ["a", "b"]
+    assert hudimeta.Table(path).metadata.rebuild().parts
+    open_metadata(path)
+
+
 def test_a_table_without_metadata_table_says_so(conformance_table: Unpack) -> None:
     with pytest.raises(IndexNotReady, match="files"):
         open_metadata(conformance_table("cow__v8_nonpartitioned"))

@@ -11,13 +11,12 @@ import pytest
 
 from hudimeta.errors import CorruptFileError, SchemaError
 from hudimeta.schema import SchemaHistory, conform
-from hudimeta.schema.internal_schema import SCHEMA_FOLDER, decode_schema, encode_history, encode_schema, newest_schema_file
+from hudimeta.schema.internal_schema import SCHEMA_FOLDER, completed_schema_files, decode_schema, encode_history, encode_schema
 
 
 def newest_history(base):
     folder = base / SCHEMA_FOLDER
-    name = newest_schema_file(f.name for f in folder.iterdir())
-    return (folder / name).read_text()
+    return (folder / completed_schema_files(f.name for f in folder.iterdir())[0]).read_text()
 
 
 @pytest.mark.parametrize("name", ["alter_rename_mor", "alter_drop_cow9"])
@@ -161,8 +160,7 @@ def test_damage_is_named(text):
 
 def test_pending_schema_commits_are_passed_over():
     names = ["20240101000000000_20240101000000500.schemacommit", "20250101000000000.schemacommit.inflight", "x"]
-    assert newest_schema_file(names) == names[0]
-    assert newest_schema_file(names[1:]) is None
+    assert completed_schema_files(names) == names[:1]
 
 
 def test_names_in_older_files(rich_table):

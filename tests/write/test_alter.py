@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hudimeta import Table
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, HudiError, UnsupportedEvolution
+from hudimeta.errors import ConfigError, CorruptFileError, HudiError, UnsupportedEvolution
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.schema import SchemaHistory, avro_to_arrow
 from hudimeta.schema.alteration import internal_schema, reconciled
@@ -282,6 +283,24 @@ def test_a_write_that_was_rolled_back_leaves_no_history(tmp_path: Path) -> None:
     assert contents(Table(path)) == contents(table)
     session.coordinator.abort(write)
     assert not any(write.instant in f.name for f in storage.list(".hoodie/.schema"))
+
+
+@BOTH
+def test_a_history_that_is_older_than_the_columns_is_refused(tmp_path: Path, kind: str) -> None:
+    """By it the rows of files from before the rename have no remark, and a delete would bring the dropped column back."""
+    table = table_of(tmp_path / "t", kind)
+    table.alter(rename={"note": "remark"})
+    table.alter(drop="fare")
+    newest = max((tmp_path / "t/.hoodie/.schema").glob("*.schemacommit"))
+    text = newest.read_text()
+    for change in (newest.unlink, lambda: shutil.rmtree(newest.parent)):
+        change()
+        for act in (lambda: contents(Table(table.path)), lambda: Table(table.path).delete(pa.table({"id": ["k1"]}))):
+            with pytest.raises(CorruptFileError, match=r"\.schema.* expected version \d+ of the columns"):
+                act()
+    newest.parent.mkdir()
+    newest.write_text(text)
+    assert [one["remark"] for one in contents(table)] == ["n0", "n1", "n2", "n3"]
 
 
 # Tables that Apache Hudi's SQL altered
