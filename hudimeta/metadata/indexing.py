@@ -35,6 +35,7 @@ __all__ = [
     "partitions_of",
     "remove_index",
     "remove_unnamed",
+    "says_who_runs",
     "take_back_build",
     "waits",
     "withdraw",
@@ -199,7 +200,12 @@ def begin_run(storage: Storage, timeline: Timeline, instant: str) -> None:
 
 
 def _runs_here(timeline: Timeline, instant: Instant) -> bool:
-    return timeline.pending_bytes(instant, State.INFLIGHT) == MAKER_KEY.encode()
+    return says_who_runs(timeline.pending_bytes(instant, State.INFLIGHT))
+
+
+def says_who_runs(data: bytes | None) -> bool:
+    """Whether this is what an inflight file holds of a plan that we run or ran, see `begin_run`."""
+    return data == MAKER_KEY.encode()
 
 
 def remove_unnamed(storage: Storage, timeline: Timeline) -> None:

@@ -11,7 +11,7 @@ from hudimeta.api.table import Table
 from hudimeta.errors import HudiError
 from hudimeta.services.validation.result import Outcome
 from tests.conftest import Unpack
-from tests.damage.building import lay_out
+from tests.damage.building import lay_out, rows
 from tests.damage.harm import HARMS, kind_of
 from tests.damage.subjects import Subject, own_subject
 
@@ -39,6 +39,18 @@ def test_a_sound_table_holds(subject: Subject, tmp_path: Path) -> None:
     report = Table(tmp_path / "t").metadata.validate(deep=True)
     assert report.outcome is Outcome.HOLDS
     assert {"every byte of the timeline", "every byte of base files"} <= {check.name for check in report.checks}
+
+
+def test_a_table_with_an_index_that_was_built_beside_writers_holds(tmp_path: Path) -> None:
+    """The inflight file of the build says who ran it, and nothing else."""
+    table = Table.create(tmp_path / "t", rows(range(0), 0).schema, key="id")
+    table.insert(rows(range(3), 1))
+    steps = table.services.indexing
+    steps.execute(steps.schedule("secondary_index", "n", "n"))
+    assert table.metadata.validate(deep=True).outcome is Outcome.HOLDS
+    (inflight,) = (file for file in (tmp_path / "t/.hoodie/timeline").glob("*.indexing.inflight") if file.stat().st_size)
+    inflight.write_bytes(inflight.read_bytes()[:-1])
+    assert inflight.name in told(tmp_path / "t")
 
 
 @pytest.mark.rotation(2)
