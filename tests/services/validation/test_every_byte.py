@@ -46,7 +46,7 @@ def test_a_table_with_an_index_that_was_built_beside_writers_holds(tmp_path: Pat
     table = Table.create(tmp_path / "t", rows(range(0), 0).schema, key="id")
     table.insert(rows(range(3), 1))
     steps = table.services.indexing
-    steps.execute(steps.schedule("secondary_index", "n", "n"))
+    steps.execute(steps.schedule("column_stats", "far", "n", expression="identity"))
     assert table.metadata.validate(deep=True).outcome is Outcome.HOLDS
     (inflight,) = (file for file in (tmp_path / "t/.hoodie/timeline").glob("*.indexing.inflight") if file.stat().st_size)
     inflight.write_bytes(inflight.read_bytes()[:-1])
