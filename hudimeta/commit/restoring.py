@@ -31,6 +31,7 @@ from hudimeta.engine import Engine, nearby_if_small
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
 from hudimeta.indexes.bucket.ring_changes import forget_rings
+from hudimeta.indexes.registry import maintainer_of
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.redaction import without_user
 from hudimeta.snapshot.schema_commits import forget_schema_commit
@@ -47,7 +48,15 @@ from hudimeta.timeline.restore_record import RestoreRecord, decode_restore_plan,
 from hudimeta.timeline.rollback_record import rollback_target
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["Restorer", "files_of_instants", "metadata_must_be_built", "newest_last", "pending_restores", "refuse_undone"]
+__all__ = [
+    "Restorer",
+    "files_of_instants",
+    "metadata_must_be_built",
+    "newest_last",
+    "partitions_built_anew",
+    "pending_restores",
+    "refuse_undone",
+]
 
 _PARTITIONS = "hoodie.table.metadata.partitions"
 _LIKE_A_DELETE = 1 << 15
@@ -225,9 +234,9 @@ class Restorer:
         """Say that the work has begun; returns the partitions of the metadata table that are built anew."""
         path = join(timeline.folder, pending_name(restore.time, Action.RESTORE, State.INFLIGHT))
         begun = restore.state is State.INFLIGHT
-        noted = timeline.pending_bytes(restore, State.INFLIGHT).decode() if begun else ""
+        noted = partitions_built_anew(timeline.pending_bytes(restore, State.INFLIGHT), path) if begun else ()
         if noted:
-            return tuple(noted.split(","))
+            return noted
         why = metadata_must_be_built(self.storage, properties, timeline, plan, timeline.undone)
         names = tuple(sorted(properties.metadata_partitions)) if why else ()
         if not begun:
@@ -248,6 +257,20 @@ class Restorer:
             warnings.warn(f"{name} is not built again: create it anew", HudiWarning, stacklevel=2)
         now = properties.load_timeline(self.storage)
         bootstrap_metadata(self.storage, properties, now, schema, self.options, self.times, self.engine, planned)
+
+
+def partitions_built_anew(noted: bytes, path: str) -> tuple[str, ...]:
+    """The partitions of the metadata table that a restore builds anew, as its inflight file says; none where it keeps them.
+
+    Raises:
+        CorruptFileError: It says something else.
+    """
+    text = noted.decode(errors="replace")
+    names = tuple(text.split(",")) if text else ()
+    if any(maintainer_of(name) is None for name in names):
+        hint = "Restore the file from a copy, or delete it: the restore goes on, and t.metadata.rebuild() makes the indexes."
+        raise CorruptFileError(path, 0, "names of partitions of the metadata table", repr(text[:80]), hint)
+    return names
 
 
 def _delete(storage: Storage, path: str) -> bool:

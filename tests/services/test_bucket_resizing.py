@@ -58,6 +58,7 @@ def go_on(table: ModelledTable, ts: int) -> None:
     table.write(Operation.DELETE, simple_rows([ts, ts + 20], ts + 1))
     table.check()
     check_all(table.storage)
+    Table(table.path).metadata.validate(deep=True).raise_if_differs()
 
 
 @pytest.mark.rotation(2)

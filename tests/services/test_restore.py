@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from hudimeta import Table
 from hudimeta.commit.restoring import refuse_undone
-from hudimeta.errors import CommitConflict, CommitError, UndoError
+from hudimeta.errors import CommitConflict, CommitError, CorruptFileError, StorageError, UndoError
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.services import restore as service
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
@@ -48,7 +51,7 @@ def is_sound(table: ModelledTable) -> None:
     table.model.past = {time: rows for time, rows in table.model.past.items() if time in there}
     table.check()
     check_all(table.storage)
-    Table(table.path).metadata.validate().raise_if_differs()
+    Table(table.path).metadata.validate(deep=True).raise_if_differs()
 
 
 @pytest.mark.parametrize("version", ["8", "9"])
@@ -94,6 +97,41 @@ def test_a_metadata_table_that_merged_what_goes_is_built_anew(tmp_path: Path, ty
     table.model = kept.copy()
     is_sound(table)
     go_on(table)
+    is_sound(table)
+
+
+class _NoMetadata(FaultPlan):
+    """No metadata table can be begun."""
+
+    def around(self, name: str, act: Callable[[], Any]) -> Any:
+        if name.startswith("put_if_absent .hoodie/metadata/"):
+            raise StorageError(name, "injected fault")
+        return super().around(name, act)
+
+
+def test_what_is_built_anew_is_not_taken_from_damage(tmp_path: Path) -> None:
+    """It failed after it had said which partitions these are, and that file was damaged."""
+    plain = {**SIMPLE_OPTIONS, "hoodie.table.services.enabled": "false", "hoodie.metadata.compact.max.delta.commits": "1"}
+    table = ModelledTable(str(tmp_path / "t"), plain)
+    point = table.write(Operation.INSERT, simple_rows([0, 1], 1)).instant
+    face, kept = Table(table.path, plain), table.model.copy()
+    names = face.metadata.ready
+    for ts in (2, 3):
+        table.write(Operation.UPSERT, simple_rows([0], ts))
+    with pytest.raises(CommitError, match="is not finished"):
+        service.restore(table.session(FaultyStorage(table.storage, _NoMetadata(None, Fault.ERROR_BEFORE))), point)
+    (inflight,) = (tmp_path / "t/.hoodie/timeline").glob("*.restore.inflight")
+    assert inflight.read_text() == ",".join(names)
+    for damaged in (b"files,\xff", b"filet"):
+        inflight.write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match=r"restore\.inflight .* or delete it: the restore goes on"):
+            table.write(Operation.UPSERT, simple_rows([1], 9))
+    inflight.unlink()
+    face.recover()
+    kept.check(table.read())
+    face.metadata.rebuild()
+    assert face.metadata.ready == names
+    table.model = kept
     is_sound(table)
 
 

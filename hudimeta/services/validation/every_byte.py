@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hudimeta.cached import cached_property
+from hudimeta.commit.restoring import partitions_built_anew
 from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, HudiError, NotFound
 from hudimeta.formats.hfile import HFileReader
@@ -18,6 +19,8 @@ from hudimeta.formats.log import verify_log_file
 from hudimeta.formats.parquet import verify_parquet_file
 from hudimeta.formats.properties import decode_properties
 from hudimeta.formats.seal import verify_json, verify_properties
+from hudimeta.indexes.bucket.consistent_hashing import SUFFIX as RING_SUFFIX
+from hudimeta.indexes.bucket.consistent_hashing import decode_ring
 from hudimeta.metadata.index_definitions import decode_definitions
 from hudimeta.metadata.indexing import says_who_runs
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -160,7 +163,11 @@ class EveryByte:
         if folder.endswith("/history") and name.endswith(".parquet"):
             sizes = {} if timeline is None else {entry.name: entry.size for entry in timeline.history.manifest()}
             return partial(_verify_archived, self._storage, path, sizes.get(name, 0))
-        if parse_instant_name(name) is not None:
+        if name.endswith(RING_SUFFIX):
+            return partial(_verify_by, self._storage, path, decode_ring)
+        # Marks of hash rings are called as instants of version 6 are.
+        root = METADATA_ROOT if inner else ""
+        if timeline is not None and folder == join(root, timeline.folder) and parse_instant_name(name) is not None:
             return partial(_verify_instant, self._storage, path, self._snapshot.timeline.layout)
         return None
 
@@ -230,9 +237,11 @@ def _decode_history(data: bytes, path: str) -> object:
 
 def _verify_instant(storage: Storage, path: str, layout: int) -> Sequence[str]:
     named, data = parse_instant_name(path.rpartition("/")[2]), storage.read(path)
-    if named is not None and named.state is State.INFLIGHT and named.action is Action.INDEXING and says_who_runs(data):
+    if named is not None and named.state is State.INFLIGHT and named.action is Action.RESTORE:
+        partitions_built_anew(data, path)
+    elif named is not None and named.state is State.INFLIGHT and named.action is Action.INDEXING and says_who_runs(data):
         return ()
-    if data and named is not None:
+    elif data and named is not None:
         decode_instant(data, path, named.state is State.COMPLETED and named.action.writes_data)
     elif named is not None and layout != LAYOUT_V1 and _says_something(named):
         raise CorruptFileError(
