@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hudimeta.commit.session import WriteSession
     from hudimeta.config import Options
     from hudimeta.engine import Engine
+    from hudimeta.services.bucket_rescaling import RescaleReport
     from hudimeta.services.repair import DuplicatesReport, RepairReport
     from hudimeta.services.table_type import TypeReport
     from hudimeta.storage import Storage
@@ -140,6 +141,34 @@ class Changing:
 
         return table_type.change_type(WriteSession(*self._changing(), engine=self._engine), to, dry_run=dry_run)
 
+    def rescale_buckets(self, rules: str, *, dry_run: bool = False) -> RescaleReport:
+        """Give partitions of a table with a fixed bucket index other numbers of buckets, in one commit.
+
+        Rows of partitions whose number changes are written anew, and keep their commit times. The first rule that is found in a
+        partition's path counts; a partition without any has as many buckets as the table was made with. Stop writers of
+        Apache Hudi meanwhile. Source: RFC-89.
+
+        >>> print(table.services.rescale_buckets("2026-01,8;2025-.*,2", dry_run=True))  # doctest: +SKIP
+        buckets by 2026-01,8;2025-.*,2
+          rows move in 1 partitions with 4 file groups, 52,114 bytes
+          2026-01: 4 -> 8 buckets, 52,114 bytes
+
+        Args:
+            rules: `<regular expression>,<buckets>;…`; `.*,8` as the last one is for all other partitions.
+            dry_run: Only say what would be done.
+
+        Raises:
+            ConfigError: Rules that cannot be read; a table without a bucket index, or in other buckets than its options say.
+            UnsupportedFeature: Consistent hashing, whose buckets a clustering splits and merges.
+            TableError: A service is planned for a file group that has to be written anew.
+            CommitConflict: Other writers were first, several times.
+        """
+        from hudimeta.commit.session import WriteSession
+        from hudimeta.services import bucket_rescaling
+
+        session = WriteSession(*self._changing(), engine=self._engine)
+        return bucket_rescaling.rescale_buckets(session, rules, dry_run=dry_run)
+
     def rename(self, name: str) -> None:
         """Give the table another name (`hoodie.table.name`); its folder and its rows stay, and so does its name in catalogs.
 
@@ -174,6 +203,10 @@ class ChangeVerbs(abc.ABC):
     def change_type(self, to: str, *, dry_run: bool = False) -> TypeReport:
         """See `services.change_type`."""
         return self.services.change_type(to, dry_run=dry_run)
+
+    def rescale_buckets(self, rules: str, *, dry_run: bool = False) -> RescaleReport:
+        """See `services.rescale_buckets`."""
+        return self.services.rescale_buckets(rules, dry_run=dry_run)
 
     def rename(self, name: str) -> None:
         """See `services.rename`."""

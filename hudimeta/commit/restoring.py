@@ -30,6 +30,7 @@ from hudimeta.config import HudiWarning, Options
 from hudimeta.engine import Engine, nearby_if_small
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
+from hudimeta.indexes.bucket.partition_rules import forget_rules
 from hudimeta.indexes.bucket.ring_changes import forget_rings
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
@@ -189,6 +190,7 @@ class Restorer:
             remove_markers(self.storage, time)
             forget_schema_commit(self.storage, time)
         forget_rings(self.storage, plan.times)
+        forget_rules(self.storage, plan.times)
         last = properties.load_timeline(self.storage).last_time
         content = encode_restore_metadata(without_user(self.storage.root), restore.time, now_ms() - begun, plan, deleted)
         writer.complete(restore.time, Action.RESTORE, self.times.next(last, restore.time), content)

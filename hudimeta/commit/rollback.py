@@ -21,6 +21,7 @@ from hudimeta.commit.service_runs import ACTIONS
 from hudimeta.commit.strays import delete_late_files, delete_marked_metadata
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
+from hudimeta.indexes.bucket.partition_rules import forget_rules
 from hudimeta.indexes.bucket.ring_changes import forget_rings
 from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.redaction import without_user
@@ -164,6 +165,7 @@ def execute(
     deleted = _with_late_files(storage, the_plan.instant, deleted)
     if the_plan.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):
         forget_rings(storage, [the_plan.instant])
+        forget_rules(storage, [the_plan.instant])
     remove_markers(storage, the_plan.instant)
     _withdraw_late(storage, timeline.folder, the_plan)
     # Last: while it is there nobody else takes the instant, whose heartbeat and markers would have been removed here.

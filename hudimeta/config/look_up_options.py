@@ -9,6 +9,7 @@ __all__ = [
     "BUCKET_COUNT",
     "BUCKET_ENGINE",
     "BUCKET_FIELDS",
+    "BUCKET_RULES",
     "INDEX_ALLOW_FALLBACK",
     "INDEX_TYPE",
     "RECORD_INDEX_MOVES",
@@ -61,6 +62,12 @@ BUCKET_COUNT = OPTIONS.bounded(
     1,
     100_000_000,
     "BUCKET: buckets of a partition. Every writer of the table must give the same number; it cannot be changed later.",
+)
+BUCKET_RULES = OPTIONS.text(
+    "hoodie.bucket.index.partition.expressions",
+    None,
+    "BUCKET: other numbers of buckets for some partitions, as `<regular expression>,<buckets>;…`; the first that is found in a "
+    "partition's path counts. Tables that are created with it keep it; Table.rescale_buckets changes it.",
 )
 BUCKET_FIELDS = OPTIONS.listing(
     "hoodie.bucket.index.hash.field", "BUCKET: key columns that decide about the bucket; all when not set."

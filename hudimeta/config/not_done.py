@@ -41,12 +41,6 @@ _TABLE = (
         "Partition by a text column that holds yyyy/MM/dd, or by the TIMESTAMP key generator.",
     ),
     NotDone("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled", _OFF, "Partition by a text column."),
-    NotDone(
-        "hoodie.bucket.index.partition.expressions",
-        (),
-        "Every partition has hoodie.bucket.index.num.buckets buckets; hoodie.index.bucket.engine=CONSISTENT_HASHING lets each "
-        "partition have its own number.",
-    ),
     NotDone("hoodie.bucket.index.partition.rule.type", ("regex",), _LEAVE),
     NotDone("hoodie.storage.layout.type", ("default", "bucket"), "hoodie.index.type=BUCKET lays a table out in buckets."),
     NotDone("hoodie.storage.layout.partitioner.class", ("*.sparkbucketindexpartitioner",), _CLASS),

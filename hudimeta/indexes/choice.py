@@ -41,11 +41,21 @@ _MAKE_WINDOW = "t.indexes.create(type='record_window', options={'days': 3}) make
 
 @dataclass(frozen=True)
 class BucketSettings:
-    """How a bucket index cuts partitions: number of buckets (of a new partition, when consistent), hashed key fields."""
+    """How a bucket index cuts partitions.
+
+    Attributes:
+        count: Buckets of a partition, of a new one when consistent.
+        fields: Key fields that are hashed.
+        consistent: By consistent hashing.
+        rules: Other counts for some partitions, as options have them; "" for none. Rules that the table has count instead.
+        stated: Whether options of the write say how many.
+    """
 
     count: int
     fields: tuple[str, ...]
     consistent: bool
+    rules: str = ""
+    stated: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,4 +243,8 @@ def bucket_settings(options: Options, properties: TableProperties) -> BucketSett
     consistent = text(keys.BUCKET_ENGINE) == "CONSISTENT_HASHING"
     if consistent and properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("consistent hashing in a copy-on-write table", "Use hoodie.index.bucket.engine=SIMPLE.")
-    return BucketSettings(count, fields, consistent)
+    rules = options.get(keys.BUCKET_RULES) or ""
+    if rules and consistent:
+        hint = "Leave it out: buckets split and merge as partitions grow."
+        raise ConfigError(keys.BUCKET_RULES.key, rules, f"nothing beside {keys.BUCKET_ENGINE.key}=CONSISTENT_HASHING", hint)
+    return BucketSettings(count, fields, consistent, rules, bool(rules) or options.is_set(keys.BUCKET_COUNT))

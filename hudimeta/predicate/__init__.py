@@ -29,6 +29,7 @@ from hudimeta.predicate.extract import (
 from hudimeta.predicate.functions import FUNCTION_NAMES, is_total
 from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
 from hudimeta.predicate.quotes import with_escaped_quotes
+from hudimeta.predicate.regex_kernels import search as search_regex
 from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.sql import parse_sql
 from hudimeta.predicate.stats import ColumnBounds, FileStats
@@ -65,6 +66,7 @@ __all__ = [
     "parse_json",
     "parse_sql",
     "parse_tuples",
+    "search_regex",
     "split_by_columns",
     "split_conjuncts",
     "to_parquet_filter",

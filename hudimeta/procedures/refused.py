@@ -11,7 +11,6 @@ _AUDIT = (
     "Only writers with Hudi's storage-based lock provider keep an audit of their locks; hudimeta's own lock keeps none. "
     "CALL show_timeline tells who wrote when."
 )
-_BUCKETS = "A table keeps the number of buckets that it was made with. Write its rows to a new table with another number."
 _TABLE = "@table string, @path string"
 
 
@@ -44,14 +43,6 @@ PROCEDURES = (
         "import_result int",
         "Make a table of Parquet files.",
         "Read the files and write them: spark.read.parquet(…).write.format('hudimeta')…, with bulk_insert as the operation.",
-    ),
-    _refused(
-        "partition_bucket_index_manager",
-        "@table string!, overwrite string, bucket_number int = -1, add string, dry_run boolean = true, rollback string, "
-        "show_config boolean = false, rule string = 'regex', options string",
-        "result string, operation string, details string",
-        "Give partitions different numbers of buckets.",
-        _BUCKETS,
     ),
     _refused(
         "set_audit_lock",

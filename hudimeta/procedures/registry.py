@@ -6,7 +6,18 @@ import difflib
 from collections.abc import Mapping
 
 from hudimeta.errors import ConfigError
-from hudimeta.procedures import bootstrapping, changes, commits, files, history, metadata_table, refused, repairs, services
+from hudimeta.procedures import (
+    bootstrapping,
+    buckets,
+    changes,
+    commits,
+    files,
+    history,
+    metadata_table,
+    refused,
+    repairs,
+    services,
+)
 from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 
@@ -43,7 +54,7 @@ def _help(call: ProcedureCall) -> Rows:
 
 
 _HELP = Procedure("help", "cmd string", "result string", "Tell of all procedures, or of one.", _help)
-_GROUPS = (commits, history, files, metadata_table, services, changes, repairs, bootstrapping, refused)
+_GROUPS = (commits, history, files, metadata_table, services, changes, buckets, repairs, bootstrapping, refused)
 
 PROCEDURES: Mapping[str, Procedure] = {
     one.name: one for one in sorted([_HELP, *(p for group in _GROUPS for p in group.PROCEDURES)], key=lambda one: one.name)

@@ -5,6 +5,7 @@ __all__ = [
     "after_write",  # what is due after a write
     "archival",  # old instants leave the active timeline
     "bootstrapping",  # a table out of a dataset that is there
+    "bucket_rescaling",  # other numbers of buckets for partitions
     "clean",  # files that no retained moment needs
     "clustering",  # small files into fewer ones, sorted
     "compaction",  # logs merged into new base files

@@ -16,6 +16,8 @@ from hudimeta.commit.supported import asked_key_generator
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
+from hudimeta.indexes.bucket.partition_rules import FIRST_INSTANT, RULES_KEY, PartitionRules, put_rules
+from hudimeta.indexes.bucket.partition_rules import FOLDER as RULES_FOLDER
 from hudimeta.indexes.choice import bucket_settings
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.record_window.settings import WindowSettings, check_fits
@@ -61,6 +63,7 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     """
     data = normalise_schema(schema)
     properties, planned = planned_properties(data, options)
+    rules = _bucket_rules(options, properties)
     clock = clock or SystemClock()
     _check_nothing_is_here(storage)  # before the lock, which leaves a file behind
     _check_is_in_no_table(storage, options)
@@ -68,6 +71,9 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
         _check_nothing_is_here(storage)
         storage.delete_folder(METADATA_ROOT)
         storage.delete(DEFAULT_PATH)
+        storage.delete_folder(RULES_FOLDER)
+        if rules is not None:
+            put_rules(storage, rules)
         if properties.has_metadata_table:
             times = InstantGenerator(clock, properties.zone)
             lay_out_indexes(storage, properties, planned, data, options, times)
@@ -144,8 +150,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
             allowed = "a table without a record index, which knows the keys of all days"
             raise ConfigError(keys.WINDOW_DAYS.key, window.days, allowed, "Leave one of them out.")
         check_fits(window, properties, schema, ())
-    if options.get(keys.INDEX_TYPE) == IndexKind.BUCKET.value:
-        bucket_settings(options, properties)
+    _bucket_rules(options, properties)
     return properties, planned
 
 
@@ -206,6 +211,14 @@ def _window_properties(options: Options) -> dict[str, str]:
     return {} if window is None else dict(window.properties())
 
 
+def _bucket_rules(options: Options, properties: TableProperties) -> PartitionRules | None:
+    """Other numbers of buckets for some partitions, where options ask for them."""
+    if options.get(keys.INDEX_TYPE) != IndexKind.BUCKET.value:
+        return None
+    settings = bucket_settings(options, properties)
+    return PartitionRules(settings.rules, settings.count).check() if settings.rules else None
+
+
 def _bucket_properties(options: Options) -> dict[str, str]:
     """Nothing else in a table says that its keys live in buckets, and how many there are."""
     if options.get(keys.INDEX_TYPE) != IndexKind.BUCKET.value:
@@ -216,4 +229,6 @@ def _bucket_properties(options: Options) -> dict[str, str]:
         keys.BUCKET_COUNT.key: str(options.get(keys.BUCKET_COUNT)),
         keys.BUCKET_FIELDS.key: ",".join(options.get(keys.BUCKET_FIELDS)),
     }
+    if options.get(keys.BUCKET_RULES):
+        stated[RULES_KEY] = FIRST_INSTANT
     return {key: text for key, text in stated.items() if text}

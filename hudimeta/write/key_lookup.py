@@ -16,6 +16,7 @@ from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, Index
 from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
 from hudimeta.indexes.bucket.consistent_hashing import HashRings
 from hudimeta.indexes.bucket.look_up import BucketLookUp, Buckets, SimpleBuckets, looks_bucketed
+from hudimeta.indexes.bucket.partition_rules import PartitionRules, load_rules
 from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
 from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
 from hudimeta.indexes.record_window.look_up import RecordWindowLookUp
@@ -27,6 +28,7 @@ from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.table.key_file import FilesOf, KeyFile
 from hudimeta.table.properties import load as load_properties
+from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Operation
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.doubled_keys import of_own_groups, refuse_gone
@@ -84,6 +86,20 @@ class KeyLookup:
         """Which index. Raises as `choose_index` does."""
         session = self._session
         return choose_index(session.options, session.properties, self._is_proven, self._definitions)
+
+    def refuse_rescaled(self, timeline: Timeline, operation: str) -> None:
+        """Raise CommitConflict when buckets are counted by other rules now: nobody would look for rows in the old ones.
+
+        Args:
+            timeline: Of now.
+            operation: For the error.
+        """
+        buckets = self.choice.buckets
+        if buckets is None or buckets.consistent:
+            return
+        now = load_rules(self._session.storage, timeline, load_properties(self._session.storage))
+        if now is not None and now.expressions != self.bucket_rules.expressions:
+            raise CommitConflict(operation, [("", "the rules of its buckets")], now.instant)
 
     @property
     def fixes_places(self) -> bool:
@@ -191,7 +207,27 @@ class KeyLookup:
         if settings.consistent:
             return HashRings(self._session.storage, timeline, settings.count, settings.fields)
         together = self._session.concurrency.non_blocking is not None
-        return SimpleBuckets(settings.count, settings.fields, timeline if together else None)
+        return SimpleBuckets(self.bucket_rules, settings.fields, timeline if together else None)
+
+    @cached_property
+    def bucket_rules(self) -> PartitionRules:
+        """How many buckets partitions have: by the table's rules, as in Apache Hudi; options count where it has none.
+
+        Raises:
+            ConfigError: Rules in options for a table that was created without.
+        """
+        settings = self.choice.buckets
+        assert settings is not None
+        asked = PartitionRules(settings.rules, settings.count)
+        found = load_rules(self._session.storage, self._table.snapshot.timeline, self._session.properties)
+        if found is None:
+            if asked.expressions and self._session.properties.get(keys.BUCKET_COUNT.key):
+                hint = "Call Table.rescale_buckets first: rows lie in other buckets so far."
+                raise ConfigError(keys.BUCKET_RULES.key, asked.expressions, "the rules of the table, which has none", hint)
+            return asked.check()
+        if settings.stated and (found.expressions, found.default) != (asked.expressions, asked.default):
+            self._session.notes.append("buckets go by the rules of the table, not by options of the write, which differ")
+        return found
 
     def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
         self._files = self._table.snapshot.key_files(partitions)

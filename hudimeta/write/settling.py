@@ -102,6 +102,8 @@ class Settlement:
 
     def _settled_with(self, timeline: Timeline, changes: Sequence[TableChange]) -> Publication:
         self._refuse_between_two_orders(changes)
+        if any(change.replaced and not change.copies for change in changes) and self._table.lookup.fixes_places:
+            self._table.lookup.refuse_rescaled(timeline, self._write.operation.value)
         if rivals := self._rivals(timeline, changes):
             self._compare(timeline, changes, rivals)
         self._settled |= {change.time for change in changes}

@@ -16,7 +16,7 @@ UNDO = ("savepoint", "savepoints", "delete_savepoint", "rollback", "restore")
 RUN = ("compact", "schedule_compaction", "compaction", "log_compaction", "log_compact", "clustering", "cluster", "indexing")
 PAST = ("cleaning", "clean", "archive", "expire_partitions")
 KEPT = ("wait", "recover", "upgrade", "downgrade", "maintain", "watch", "advise")
-VERBS = (*RUN, *PAST, *UNDO, *KEPT, "repair", "change_type", "rename")
+VERBS = (*RUN, *PAST, *UNDO, *KEPT, "repair", "change_type", "rescale_buckets", "rename")
 """Of `t.services`, in their order."""
 
 

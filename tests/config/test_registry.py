@@ -59,7 +59,6 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
     ("key", "fine", "refused"),
     [
         ("hoodie.table.base.file.format", "parquet", "ORC"),
-        ("hoodie.bucket.index.partition.expressions", "", "2024.*,8"),
         ("hoodie.datasource.write.record.merger.impls", "org.apache.hudi.DefaultSparkRecordMerger", "com.shop.Merger"),
         (
             "hoodie.write.record.merge.custom.implementation.classes",

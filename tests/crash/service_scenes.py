@@ -9,6 +9,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config.options import TABLE_TYPE
 from hudimeta.engine import LocalEngine
 from hudimeta.services import clean, clustering, compaction, maintenance, savepoints, table_type, ttl
+from hudimeta.services.bucket_rescaling import rescale_buckets
 from hudimeta.services.metadata_table import create, delete
 from hudimeta.services.repair import deduplicate
 from hudimeta.services.versions import change_version
@@ -54,6 +55,10 @@ def _change_type(session: WriteSession) -> None:
     begun_as = session.options.get(TABLE_TYPE)
     free = WriteSession(session.storage, session.options.without(TABLE_TYPE), engine=LocalEngine(1))
     table_type.change_type(free, "COW" if begun_as == TableType.MERGE_ON_READ.value else "MOR")
+
+
+def _rescale(session: WriteSession) -> None:
+    rescale_buckets(session, "p1,3;.*,4")
 
 
 def _make_metadata(session: WriteSession) -> None:
@@ -109,6 +114,7 @@ SERVICE_SCENES: Mapping[str, Make] = {
     "downgrade": on(_start("nine"), _version(8, "downgrade"), again=_version(8, "downgrade")),
     "other type": on(_start("young"), _change_type),
     "deduplication": _meeting_new_keys(on(_start("doubled"), deduplicate, _newest_of_each, again=deduplicate, kept=0)),
+    "rescaling": _meeting_new_keys(on(_start("bucketed"), _rescale, again=_rescale, kept=0)),
     "default values": on(
         _start("young"),
         lambda session: set_defaults(session, {"x": "1.0D"}),

@@ -74,6 +74,7 @@ class Starts:
         self.dead, self.bare, self.captured = cache(self._dead), cache(self._bare), cache(self._captured)
         self.empty, self.calls, self.logged = cache(self._empty), cache(self._calls), cache(self._logged)
         self.old, self.nine, self.doubled = cache(self._old), cache(self._nine), cache(self._doubled)
+        self.bucketed = cache(self._bucketed)
         self.planned, self.pinned, self.windowed = cache(self._planned), cache(self._pinned), cache(self._windowed)
 
     def scene(self, name: str, type: str) -> Scene:
@@ -187,6 +188,16 @@ class Starts:
         table.write(Operation.INSERT, simple_rows(range(12), 1))
         for ts in range(2, 10):
             table.write(Operation.UPSERT, simple_rows(range(ts, ts + 3), ts))
+        return table
+
+    def _bucketed(self, type: str) -> ModelledTable:
+        """A table in buckets, in the second partition more than in the first."""
+        buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+        table = self._new(
+            f"bucketed {type}", {**options_of(type), **buckets, "hoodie.bucket.index.partition.expressions": "p1,4"}
+        )
+        table.write(Operation.INSERT, simple_rows(range(12), 1))
+        table.write(Operation.UPSERT, simple_rows(range(4, 10), 2))
         return table
 
     def _copied(self, name: str, source: ModelledTable, type: str) -> ModelledTable:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
-from hudimeta.indexes.bucket.consistent_hashing import FOLDER, HashRings, decode_ring, encode_ring, first_ring
+from hudimeta.formats.json_text import parse_json
+from hudimeta.indexes.bucket.consistent_hashing import (
+    FOLDER,
+    INIT_INSTANT,
+    SUFFIX,
+    HashRings,
+    decode_ring,
+    encode_ring,
+    first_ring,
+)
 from hudimeta.indexes.bucket.hash_keys import ring_hashes
 from hudimeta.indexes.bucket.look_up import SimpleBuckets, bucket_of_file_id, looks_bucketed
+from hudimeta.indexes.bucket.partition_rules import PartitionRules
 from hudimeta.storage import LocalStorage
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline.active import Timeline
@@ -25,7 +37,7 @@ def recorded_keys(name: str) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("name", "count"), [("bucket_logs_only", 2), ("nbcc_bucket", 1)])
 def test_recorded_rows_lie_in_their_bucket(name: str, count: int) -> None:
     rows = recorded_keys(name)
-    numbers = SimpleBuckets(count, ["id"]).numbers("", texts([key for key, _, _ in rows]))
+    numbers = SimpleBuckets(PartitionRules("", count), ["id"]).numbers("", texts([key for key, _, _ in rows]))
     assert len(rows) > 10
     assert [bucket_of_file_id(file) for _, _, file in rows] == numbers.tolist()
 
@@ -49,9 +61,10 @@ def test_a_ring_is_written_down_once(tmp_path: Path) -> None:
     timeline = Timeline.load(storage)
     first = HashRings(storage, timeline, 3, ["id"]).ring("p=1")
     assert HashRings(storage, timeline, 8, ["id"]).ring("p=1") == first
-    assert decode_ring(encode_ring(first)) == first
+    assert decode_ring(encode_ring(first), f"{INIT_INSTANT}{SUFFIX}") == first
     assert [node.value for node in first.nodes] == [715827883, 1431655766, 2147483647]
-    storage.put(f"{FOLDER}/p=1/20260102030405678.hashing_meta", encode_ring(first_ring("p=1", 4)))
+    split = replace(first_ring("p=1", 4), instant="20260102030405678")
+    storage.put(f"{FOLDER}/p=1/20260102030405678.hashing_meta", encode_ring(split))
     assert HashRings(storage, timeline, 3, ["id"]).ring("p=1") == first, "its clustering is not completed"
     storage.put(f"{FOLDER}/p=1/20260102030405678.commit", b"")
     assert len(HashRings(storage, timeline, 3, ["id"]).ring("p=1").nodes) == 4
@@ -64,13 +77,31 @@ def test_damaged_rings_are_named(data: bytes) -> None:
 
 
 def test_rings_that_change_are_left_alone() -> None:
-    text = encode_ring(first_ring("p", 2)).replace(b"NORMAL", b"REPLACE")
+    found = parse_json(encode_ring(first_ring("p", 2)).replace(b"NORMAL", b"REPLACE"))
+    del found["hudimeta.seal"]
     with pytest.raises(UnsupportedFeature, match="split or merged"):
-        decode_ring(text)
+        decode_ring(json.dumps(found).encode())
+
+
+def test_each_changed_digit_of_a_ring_of_ours_is_noticed() -> None:
+    """A border between two buckets is a number like any other: nothing else would tell that keys go elsewhere."""
+    data, path = encode_ring(first_ring("p", 3)), f"{INIT_INSTANT}{SUFFIX}"
+    for at in (at for at, byte in enumerate(data) if chr(byte).isdigit()):
+        changed = data[:at] + (b"7" if data[at : at + 1] != b"7" else b"8") + data[at + 1 :]
+        with pytest.raises(CorruptFileError, match=r"seal|content of"):
+            decode_ring(changed, path)
+
+
+def test_the_ring_of_another_partition_is_no_ring(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    timeline = Timeline.load(storage)
+    storage.put(f"{FOLDER}/p=2/{INIT_INSTANT}{SUFFIX}", encode_ring(first_ring("p=1", 3)))
+    with pytest.raises(CorruptFileError, match="the hash ring of partition 'p=2', found that of 'p=1'"):
+        HashRings(storage, timeline, 3, ["id"]).ring("p=2")
 
 
 def test_file_groups_that_are_no_buckets_are_refused(tmp_path: Path) -> None:
-    buckets = SimpleBuckets(2, ["id"])
+    buckets = SimpleBuckets(PartitionRules("", 2), ["id"])
     mine = [KeyFile("p", buckets.new_file_id("p", number), "", 0) for number in (0, 1)]
     assert set(buckets.place("p", mine)) == {0, 1}
     for wrong in ("2f0d20ac-40fe-4212-b8fe-1b89b3856470-0", buckets.new_file_id("p", 2), buckets.new_file_id("p", 1)):
@@ -84,14 +115,14 @@ def test_file_groups_that_are_no_buckets_are_refused(tmp_path: Path) -> None:
 
 
 def test_tables_with_buckets_are_recognised() -> None:
-    ids = [SimpleBuckets(4, ["id"]).new_file_id("", number) for number in range(4)]
+    ids = [SimpleBuckets(PartitionRules("", 4), ["id"]).new_file_id("", number) for number in range(4)]
     assert looks_bucketed(ids)
     assert not looks_bucketed([*ids, "2f0d20ac-40fe-4212-b8fe-1b89b3856470-0"])
     assert not looks_bucketed([])
 
 
 def test_writers_that_do_not_block_begin_a_bucket_with_one_id(tmp_path: Path) -> None:
-    fixed = SimpleBuckets(4, ["id"], Timeline.load(LocalStorage(str(tmp_path))))
+    fixed = SimpleBuckets(PartitionRules("", 4), ["id"], Timeline.load(LocalStorage(str(tmp_path))))
     assert fixed.new_file_id("p", 3) == "00000003-0000-0000-0000-000000000000-0"
     assert fixed.logs_first
     assert fixed.new_file_id("p", 3, again=True) != fixed.new_file_id("p", 3), "an overwrite takes the old one out"

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.indexes.bucket.look_up import BucketLookUp, SimpleBuckets
+from hudimeta.indexes.bucket.partition_rules import PartitionRules
 from tests.indexes.key_tables import KeyTable, pairs, texts
 
 KEYS = [f"k{n}" for n in range(12)] + ["", "id:1,sub:2", "é", "𝄞"]
@@ -49,7 +50,7 @@ def test_buckets_send_a_key_to_the_file_that_has_it(
     stored: list[tuple[str, str]], batch: list[tuple[str, str]], count: int
 ) -> None:
     fields = ["id", "sub"]
-    empty = BucketLookUp(lambda _: {}, SimpleBuckets(count, fields))
+    empty = BucketLookUp(lambda _: {}, SimpleBuckets(PartitionRules("", count), fields))
     new_groups = empty.new_groups(texts([k for k, _ in stored]), texts([p for _, p in stored]))
     held: dict[str, dict[str, list[str]]] = {}
     for row, number in zip(new_groups.row, new_groups.number, strict=True):
@@ -57,7 +58,7 @@ def test_buckets_send_a_key_to_the_file_that_has_it(
         of_partition.setdefault(new_groups.file_ids[number], []).append(stored[row][0])
     table = KeyTable(held)
     keys, partitions = texts([k for k, _ in batch]), texts([p for _, p in batch])
-    found = BucketLookUp(table.files_of, SimpleBuckets(count, fields)).tag(keys, partitions)
+    found = BucketLookUp(table.files_of, SimpleBuckets(PartitionRules("", count), fields)).tag(keys, partitions)
     assert pairs(table.simple().tag(keys, partitions)) <= pairs(found)
     assert found.new_groups is not None
     assert sorted([*found.row, *found.new_groups.row]) == list(range(len(batch)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -156,3 +158,32 @@ def test_repairs_look_first(tmp_path: Path) -> None:
     assert table.call("repair_corrupted_clean_files")["result"].to_pylist() == [True]
     said = table.call("repair_deduplicate", duplicated_partition_path="a", repaired_output_path="x")["result"][0].as_py()
     assert said == "no key is there twice"
+
+
+def test_buckets_by_new_rules(tmp_path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = hudimeta.Table.create(tmp_path / "t", trips(range(1), 0, "a").schema, "id", "month", "ts", options=options)
+    table.upsert(trips(range(40), 1, "a"))
+    table.upsert(trips(range(40, 80), 1, "b"))
+    manage = partial(table.call, "partition_bucket_index_manager")
+
+    def groups() -> int:
+        return table.file_slices().num_rows
+
+    (shown,) = manage(overwrite="a,3").to_pylist()
+    assert (shown["operation"], groups()) == ("OVERWRITE", 4), "it only looks"
+    manage(overwrite="a,3", dry_run=False)
+    manage(add="b,5", dry_run=False)
+    assert groups() == 8
+    told = [json.loads(text) for text in manage(show_config=True)["details"].to_pylist()]
+    assert [one["expressions"] for one in told] == ["a,3", "b,5;a,3"]
+    manage(rollback=told[1]["instant"], dry_run=False)
+    assert groups() == 5
+    manage(overwrite="a,3", bucket_number=4, dry_run=False)
+    assert groups() == 7, "another default is a last rule"
+    assert table.upsert(trips(range(40), 2, "a")).updated == 40
+    twice, strange = {"overwrite": "a,3", "add": "b,1"}, {"overwrite": "a,3", "rule": "range"}
+    for wrong in ({}, twice, strange, {"rollback": "20260101000000000"}):
+        with pytest.raises(ConfigError):
+            manage(**wrong)
+    check_all(open_storage(table.path))

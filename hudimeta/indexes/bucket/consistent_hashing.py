@@ -28,6 +28,7 @@ from hudimeta.cached import cached_property
 from hudimeta.engine.machine import machine
 from hudimeta.errors import AlreadyExists, ConfigError, CorruptFileError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.indexes.bucket.hash_keys import HASH_MASK, ring_hashes
 from hudimeta.indexes.bucket.taken_out import taken_out
 from hudimeta.storage import Storage, join
@@ -75,6 +76,7 @@ def decode_ring(data: bytes, path: str = "") -> HashRing:
         CorruptFileError: Not the JSON that it should be.
         UnsupportedFeature: Buckets that are just being split or merged.
     """
+    verify_json(data, path)
     try:
         found = parse_json(data)
         nodes = [RingNode(int(n["value"]), str(n["fileIdPrefix"]), str(n.get("tag") or _NORMAL)) for n in found["nodes"]]
@@ -91,10 +93,11 @@ def decode_ring(data: bytes, path: str = "") -> HashRing:
 
 
 def encode_ring(ring: HashRing) -> bytes:
-    """The inverse of `decode_ring`."""
+    """The inverse of `decode_ring`, sealed."""
     nodes = [{"value": n.value, "fileIdPrefix": n.prefix, "tag": n.tag} for n in ring.nodes]
     head = {"version": 0, "partitionPath": ring.partition, "instant": ring.instant}
-    return json.dumps({**head, "numBuckets": len(nodes), "seqNo": ring.sequence, "nodes": nodes}, indent=2).encode()
+    text = json.dumps({**head, "numBuckets": len(nodes), "seqNo": ring.sequence, "nodes": nodes}, indent=2)
+    return sealed_json(text.encode(), f"{ring.instant}{SUFFIX}")
 
 
 def first_ring(partition: str, count: int) -> HashRing:
@@ -189,7 +192,10 @@ class HashRings:
         if newest not in marked:  # the timeline tells it only until the clustering is archived
             self._storage.put(join(FOLDER, partition, f"{newest}{COMMIT_SUFFIX}"), b"")
         path = join(FOLDER, partition, counting[-1])
-        return decode_ring(self._storage.read(path), path)
+        ring = decode_ring(self._storage.read(path), path)
+        if ring.partition != partition:
+            raise CorruptFileError(path, 0, f"the hash ring of partition {partition!r}", f"that of {ring.partition!r}")
+        return ring
 
     def _begin(self, partition: str) -> HashRing:
         return self._put_first(first_ring(partition, self._count))

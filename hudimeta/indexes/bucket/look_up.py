@@ -6,8 +6,8 @@
 An overwrite or a delete of a partition takes file groups out for good. Writers that do not block each other then begin a bucket
 with an id that they all make of its old one and of the instant that took it out.
 
-Each partition has one file group for each bucket that ever held a key. The number of buckets is fixed for the life of a table
-and stands nowhere in what Apache Hudi writes: it is an option that every writer must give alike.
+Each partition has one file group for each bucket that ever held a key. The number of buckets stands nowhere in what Apache Hudi
+writes, it is an option that every writer must give alike; unless the table has rules for it (`partition_rules`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hudimeta.cached import cached_property
 from hudimeta.engine.machine import machine
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.bucket.hash_keys import list_hashes
+from hudimeta.indexes.bucket.partition_rules import PartitionRules
 from hudimeta.indexes.bucket.taken_out import taken_out
 from hudimeta.indexes.tagging import IndexKind, NewGroups, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile
@@ -126,36 +127,38 @@ class _NewGroupsBuilder:
 
 
 class SimpleBuckets:
-    """A fixed number of buckets in every partition.
+    """A fixed number of buckets in each partition.
 
     Args:
-        count: How many.
+        rules: How many.
         fields: Key fields that are hashed.
         timeline: Of a table whose writers do not block each other: every writer begins a bucket with the same file id, and with
             a log file, since two may begin it at once.
     """
 
-    def __init__(self, count: int, fields: Sequence[str], timeline: Timeline | None = None) -> None:
+    def __init__(self, rules: PartitionRules, fields: Sequence[str], timeline: Timeline | None = None) -> None:
         self.logs_first, self._timeline = timeline is not None, timeline
-        self.title = f"bucket index, {count} buckets a partition"
-        self._count, self._fields = count, tuple(fields)
+        by = f", by rules {rules.expressions}" if rules.expressions else ""
+        self.title = f"bucket index, {rules.default} buckets a partition{by}"
+        self._rules, self._fields = rules, tuple(fields)
         self._begun: dict[tuple[str, int], str] = {}
 
     def numbers(self, partition: str, keys: pa.StringArray) -> np.ndarray[Any, Any]:
         """See `Buckets`."""
-        return list_hashes(keys, self._fields) % self._count
+        return list_hashes(keys, self._fields) % self._rules.count_of(partition)
 
     def place(self, partition: str, files: Sequence[KeyFile]) -> Mapping[int, KeyFile]:
         """See `Buckets`."""
         found: dict[int, KeyFile] = {}
+        count = self._rules.count_of(partition)
         for file in files:
             number = bucket_of_file_id(file.file_id)
-            if number is None or number >= self._count or number in found:
+            if number is None or number >= count or number in found:
                 why = "is no bucket's" if number is None else f"is of bucket {number}"
                 why += ", as another is" if number in found else ""
                 raise ConfigError(
                     "hoodie.bucket.index.num.buckets",
-                    self._count,
+                    count,
                     f"what the table was written with: file group {file.file_id} in {partition!r} {why}",
                     "Give the number of buckets of the table's other writers, or its real index as hoodie.index.type.",
                 )

@@ -1,0 +1,209 @@
+"""Buckets counted by other rules: rows stay as they are and are found, and nobody writes by rules of before."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.commit.session import WriteSession
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, CorruptFileError, TableError, UnsupportedFeature
+from hudimeta.services.bucket_rescaling import rescale_buckets
+from hudimeta.storage import LocalStorage
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.table_writer import write_rows
+from tests.concurrency.side_by_side import Interrupted, Paused
+
+CONFIGS = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+EXPRESSIONS = "hoodie.bucket.index.partition.expressions"
+INDEXED = {"hoodie.metadata.record.index.enable": "true", "hoodie.metadata.index.bloom.filter.enable": "true"}
+TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
+
+
+def rows(numbers: range, ts: int) -> pa.Table:
+    count = len(numbers)
+    return pa.table(
+        {
+            "id": [f"k{n:03d}" for n in numbers],
+            "part": [f"2026-0{1 + n // 40}" for n in numbers],
+            "ts": [ts] * count,
+            "value": [n / 7 for n in numbers],
+        }
+    )
+
+
+def made(path: Path, type: str = "COPY_ON_WRITE", rules: str = "2026-02,4", **more: str) -> Table:
+    """A table of two partitions of forty rows, each written twice."""
+    options = {**BUCKETS, **more, **({EXPRESSIONS: rules} if rules else {})}
+    schema = rows(range(1), 1).schema
+    table = Table.create(path, schema, key="id", partition_by="part", ordering="ts", type=type, options=options)
+    table.upsert(rows(range(80), 1))
+    table.upsert(rows(range(20, 60), 2))
+    return Table(path)
+
+
+def buckets(table: Table) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for one in table.file_slices().to_pylist():
+        found.setdefault(one["partition_path"], []).append(int(one["file_id"][:8]))
+    return {path: sorted(numbers) for path, numbers in sorted(found.items())}
+
+
+def shown(table: Table, meta: bool = True) -> list[dict[str, Any]]:
+    columns = ["_hoodie_commit_time", "_hoodie_record_key", "_hoodie_partition_path"] if meta else []
+    return sorted(table.scan(columns=[*columns, "id", "part", "ts", "value"]).to_table().to_pylist(), key=lambda row: row["id"])
+
+
+def test_a_table_is_made_with_rules(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    assert buckets(table) == {"2026-01": [0, 1], "2026-02": [0, 1, 2, 3]}
+    assert [file.name for file in (tmp_path / "t" / CONFIGS).iterdir()] == ["00000000000000.hashing_config"]
+    table.upsert(rows(range(100), 3))
+    assert buckets(table) == {"2026-01": [0, 1], "2026-02": [0, 1, 2, 3], "2026-03": [0, 1]}
+    assert [row["ts"] for row in shown(table)] == [3] * 100
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_rows_move_to_their_new_buckets(tmp_path: Path, type: str, version: str) -> None:
+    table = made(tmp_path / "t", type, **INDEXED, **{"hoodie.write.table.version": version})
+    before = shown(table)
+    plan = table.rescale_buckets("2026-01,3;2026-02,6", dry_run=True)
+    assert str(plan).splitlines()[:2] == [
+        "buckets by 2026-01,3;2026-02,6, not by 2026-02,4",
+        f"  rows move in 2 partitions with 6 file groups, {sum(one.size for one in plan.plan.partitions):,} bytes",
+    ]
+    assert buckets(table) == {"2026-01": [0, 1], "2026-02": [0, 1, 2, 3]}
+    report = table.rescale_buckets("2026-01,3;2026-02,6")
+    assert report.commit is not None
+    assert report.commit.file_groups_replaced == 6
+    assert buckets(table) == {"2026-01": [0, 1, 2], "2026-02": [0, 1, 2, 3, 4, 5]}
+    assert shown(table) == before
+    assert table.scan(query_type="incremental", begin=report.commit.instant).count() == 0
+    upsert = table.upsert(rows(range(10, 90), 3))
+    assert (upsert.inserted, upsert.updated) == (10, 70)
+    assert buckets(table)["2026-03"] == [0, 1]
+    assert table.metadata.validate(prove=True).holds
+    check_all(LocalStorage(str(tmp_path / "t")))
+
+
+def test_what_does_not_change_stays(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    before = {path for path in (tmp_path / "t").rglob("*.parquet") if ".hoodie" not in path.parts}
+    report = table.rescale_buckets("2026-02,4;2026-0[3-9],5")
+    assert report.plan.partitions == ()
+    assert {path for path in (tmp_path / "t").rglob("*.parquet") if ".hoodie" not in path.parts} == before
+    table.upsert(rows(range(80, 120), 1))
+    assert buckets(table)["2026-03"] == [0, 1, 2, 3, 4]
+    again = table.rescale_buckets("2026-02,4;2026-0[3-9],5")
+    assert again.commit is None
+    assert str(again) == "the table goes by 2026-02,4;2026-0[3-9],5: nothing to do"
+
+
+def test_a_restore_brings_the_rules_of_before_back(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    before, saved = shown(table), table.savepoint().instant
+    table.rescale_buckets(".*,3")
+    table.upsert(rows(range(80), 3))
+    table.restore(saved)
+    assert (shown(table), buckets(table)) == (before, {"2026-01": [0, 1], "2026-02": [0, 1, 2, 3]})
+    assert table.upsert(rows(range(80), 4)).updated == 80
+    assert [file.name for file in (tmp_path / "t" / CONFIGS).iterdir()] == ["00000000000000.hashing_config"]
+
+
+def test_options_of_a_write_do_not_count_beside_the_rules_of_the_table(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    report = Table(tmp_path / "t", {EXPRESSIONS: "2026,7"}).upsert(rows(range(80), 3))
+    assert (report.updated, report.inserted) == (80, 0)
+    assert any("by the rules of the table" in note for note in report.notes)
+
+
+def test_a_table_without_rules_gets_them_by_a_rescale_alone(tmp_path: Path) -> None:
+    made(tmp_path / "t", rules="")
+    with pytest.raises(ConfigError, match=r"Call Table\.rescale_buckets first"):
+        Table(tmp_path / "t", {EXPRESSIONS: "2026-01,4"}).upsert(rows(range(80), 3))
+    table = Table(tmp_path / "t")
+    table.rescale_buckets("2026-01,4")
+    assert buckets(table) == {"2026-01": [0, 1, 2, 3], "2026-02": [0, 1]}
+
+
+def test_buckets_of_others_are_not_taken_for_those_that_options_say(tmp_path: Path) -> None:
+    """Apache Hudi keeps no number: one that is a multiple of the real one names no bucket that is not there."""
+    made(tmp_path / "t", rules="")
+    properties = tmp_path / "t" / ".hoodie/hoodie.properties"
+    kept = [line for line in properties.read_text().splitlines() if "bucket" not in line and "seal" not in line]
+    properties.write_text("\n".join(kept) + "\n")
+    with pytest.raises(ConfigError, match="has rows of other buckets"):
+        Table(tmp_path / "t", {**BUCKETS, "hoodie.bucket.index.num.buckets": "4"}).rescale_buckets(".*,8")
+    assert Table(tmp_path / "t", BUCKETS).rescale_buckets(".*,8").commit is not None
+
+
+@pytest.mark.parametrize("rules", ["", " ", "x", "(,4"])
+def test_bad_rules_change_nothing(tmp_path: Path, rules: str) -> None:
+    table = made(tmp_path / "t")
+    before = sorted(str(path) for path in tmp_path.rglob("*"))
+    with pytest.raises(ConfigError):
+        table.rescale_buckets(rules)
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+
+
+def test_tables_without_fixed_buckets_are_refused(tmp_path: Path) -> None:
+    schema = rows(range(1), 1).schema
+    with pytest.raises(ConfigError, match="has no buckets"):
+        Table.create(tmp_path / "plain", schema, key="id").rescale_buckets(".*,3")
+    ring = {**BUCKETS, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
+    table = Table.create(tmp_path / "ring", schema, key="id", type="MERGE_ON_READ", options=ring)
+    with pytest.raises(UnsupportedFeature, match="Cluster the table"):
+        table.rescale_buckets(".*,3")
+    with pytest.raises(ConfigError, match="buckets split and merge"):
+        Table.create(tmp_path / "both", schema, key="id", type="MERGE_ON_READ", options={**ring, EXPRESSIONS: "a,3"})
+    assert not (tmp_path / "both").exists()
+
+
+def test_file_groups_of_a_plan_do_not_move(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "MERGE_ON_READ")
+    assert table.services.compaction.schedule() is not None
+    with pytest.raises(TableError, match="Run the plan or cancel it, then rescale"):
+        table.rescale_buckets(".*,3")
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("numbers", [range(80), range(80, 120)], ids=["rows that move", "a new partition"])
+def test_a_write_that_began_before_begins_anew(tmp_path: Path, type: str, numbers: range) -> None:
+    """Of a new partition nothing was replaced: the new buckets of its own rows are of the rules of before."""
+    table = made(tmp_path / "t", type)
+    mine = rows(numbers, 3)
+    session = partial(WriteSession, LocalStorage(str(tmp_path / "t")), OPTIONS.read({}))
+    write = Paused(lambda engine: write_rows(session(engine=engine), Operation.UPSERT, mine))
+    table.rescale_buckets("2026-01,3;2026-0[23],5")
+    assert write.finish().attempts == 2
+    assert set(buckets(table)["2026-03" if numbers[0] else "2026-01"]) <= set(range(5 if numbers[0] else 3))
+    again = table.upsert(mine)
+    assert (again.inserted, again.updated) == (0, len(numbers))
+    check_all(LocalStorage(str(tmp_path / "t")))
+
+
+def test_rows_that_came_meanwhile_move_as_well(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", rules="2026-02,1")
+    engine = Interrupted(lambda: table.upsert(rows(range(30, 50), 3)))
+    session = WriteSession(LocalStorage(str(tmp_path / "t")), OPTIONS.read({}), engine=engine)
+    report = rescale_buckets(session, ".*,4")
+    assert report.commit is not None
+    assert report.commit.attempts == 2
+    assert table.upsert(rows(range(80), 4)).updated == 80
+
+
+def test_lost_rules_stop_a_write(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.rescale_buckets(".*,3")
+    newest = max((tmp_path / "t" / CONFIGS).iterdir())
+    newest.unlink()
+    with pytest.raises(CorruptFileError, match="the rules of the table's buckets"):
+        Table(tmp_path / "t").upsert(rows(range(3), 4))
