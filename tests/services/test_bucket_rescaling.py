@@ -200,6 +200,17 @@ def test_rows_that_came_meanwhile_move_as_well(tmp_path: Path) -> None:
     assert table.upsert(rows(range(80), 4)).updated == 80
 
 
+def test_a_deep_check_reads_the_rules(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.rescale_buckets(".*,3")
+    assert table.metadata.validate(deep=True).holds
+    newest = max((tmp_path / "t" / CONFIGS).iterdir())
+    newest.write_text(newest.read_text().replace(".*,3", ".*,4"))
+    report = table.metadata.validate(deep=True)
+    assert not report.holds
+    assert "hashing_config" in str(report)
+
+
 def test_lost_rules_stop_a_write(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     table.rescale_buckets(".*,3")

@@ -21,6 +21,8 @@ from hudimeta.formats.properties import decode_properties
 from hudimeta.formats.seal import verify_json, verify_properties
 from hudimeta.indexes.bucket.consistent_hashing import SUFFIX as RING_SUFFIX
 from hudimeta.indexes.bucket.consistent_hashing import decode_ring
+from hudimeta.indexes.bucket.partition_rules import SUFFIX as RULES_SUFFIX
+from hudimeta.indexes.bucket.partition_rules import decode_rules
 from hudimeta.metadata.index_definitions import decode_definitions
 from hudimeta.metadata.indexing import says_who_runs
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -165,6 +167,8 @@ class EveryByte:
             return partial(_verify_archived, self._storage, path, sizes.get(name, 0))
         if name.endswith(RING_SUFFIX):
             return partial(_verify_by, self._storage, path, decode_ring)
+        if name.endswith(RULES_SUFFIX):
+            return partial(_verify_by, self._storage, path, decode_rules)
         # Marks of hash rings are called as instants of version 6 are.
         root = METADATA_ROOT if inner else ""
         if timeline is not None and folder == join(root, timeline.folder) and parse_instant_name(name) is not None:
