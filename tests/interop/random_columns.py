@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.interop.random_rows import COLUMNS, Column, Row
+from tests.interop.random_rows import COLUMNS, MORE_COLUMNS, Column, Row
 
 ON_READ = "hoodie.schema.on.read.enable"
 """Without it Apache Hudi only adds columns, and gives comments."""
@@ -55,13 +55,13 @@ def base(name: str) -> str:
 
 def column_of(name: str, type: pa.DataType | None = None) -> Column:
     """What a column holds; later ones hold numbers, and those that became text hold any."""
-    found = COLUMNS.get(base(name), COLUMNS["n"])
+    found = COLUMNS.get(base(name)) or MORE_COLUMNS.get(base(name), COLUMNS["n"])
     return COLUMNS["s"] if type == TEXT and found.type != TEXT else found
 
 
 def is_data(name: str) -> bool:
     """Whether it is no column of keys, partitions and order."""
-    return base(name) in COLUMNS or (name[:1] == "c" and base(name)[1:].isdigit())
+    return base(name) in {**COLUMNS, **MORE_COLUMNS} or (name[:1] == "c" and base(name)[1:].isdigit())
 
 
 def fitted(value: Any, type: pa.DataType) -> Any:

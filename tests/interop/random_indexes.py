@@ -94,9 +94,11 @@ def hudi_cannot_say(change: IndexChange, release: str) -> bool:
     """Whether the release does not take the statement.
 
     Where they go by a history of columns, both make no index, on their own tables either ("SubqueryAlias cannot be cast to
-    class ResolvedTable"). Told that the rows are in buckets, 1.0.2 wants their columns from an option of writes, and has none.
+    class ResolvedTable"). SQL of 1.2.0 takes several ordering fields for one. Told that the rows are in buckets, 1.0.2 wants
+    their columns from an option of writes, and has none.
     """
-    wrong = ON_READ in change.kind.shared or (change.kind.indexes == ("BUCKET",) and release == "1.0.2")
+    several = len(change.kind.ordering) > 1 and release != "1.0.2"
+    wrong = several or ON_READ in change.kind.shared or (change.kind.indexes == ("BUCKET",) and release == "1.0.2")
     return not change.by_switch and change.made and wrong
 
 

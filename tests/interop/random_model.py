@@ -72,7 +72,8 @@ class RandomModel:
         self.rows = {place: row for place, row in self.rows.items() if not leaves(row)}
 
     def change(self, where: Callable[[Row], bool | None], values: Row) -> None:
-        """An UPDATE; it leaves ordering values as they are."""
+        """An UPDATE; it leaves ordering values as they are. A payload may fill its nulls from the row of before."""
+        values = {name: value for name, value in values.items() if value is not None or self.kind.payload not in FILLING}
         self.rows = {place: {**row, **values} if where(row) else row for place, row in self.rows.items()}
 
     def add_column(self, name: str) -> None:

@@ -89,6 +89,13 @@ class Ours:
         with running_on(DaysAgo(5)) if first else nullcontext():
             getattr(table, operation)(rows)
 
+    def merge_delete(self, rows: pa.Table, index: str) -> None:
+        """A merge that deletes rows with even numbers, and writes the others."""
+        on = {name: name for name in dict.fromkeys((*self.kind.key, *self._places()))}
+        merge = self.table({"hoodie.index.type": index}).merge(rows, on)
+        merge = merge.when_matched_delete(condition="source.num % 2 = 0").when_matched_update()
+        merge.when_not_matched_insert().execute()
+
     def merge_some(self, columns: Sequence[str], rows: pa.Table, index: str) -> None:
         """A merge that sets some columns of rows that are there."""
         on = {name: name for name in self.kind.key}
@@ -183,7 +190,7 @@ class Theirs:
 
     def write(self, operation: str, rows: pa.Table, index: str) -> None:
         """One of Hudi's operations, or a MERGE of all columns."""
-        if operation != "merge":
+        if operation not in ("merge", "merge delete"):
             # Columns are known by their names; a writer may bring them in any order.
             names = [*reversed(rows.column_names)] if rows.num_rows % 2 else rows.column_names
             self.hudi.write(self.path, rows.select(names), self.options(index), operation=operation)
@@ -193,9 +200,16 @@ class Theirs:
         on = " AND ".join(f"t.{name} = s.{name}" for name in self.kind.key)
         self._sql(
             f"MERGE INTO {{table}} t USING (SELECT * FROM parquet.`{file}`) s ON {on} "
-            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+            # Apache Hudi updates where it can, whichever clause stands first.
+            + ("WHEN MATCHED AND s.num % 2 = 0 THEN DELETE " if operation == "merge delete" else "")
+            + ("WHEN MATCHED AND s.num % 2 = 1 " if operation == "merge delete" else "WHEN MATCHED ")
+            + "THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
             index,
         )
+
+    def merge_delete(self, rows: pa.Table, index: str) -> None:
+        """A MERGE that deletes rows with even numbers, and writes the others."""
+        self.write("merge delete", rows, index)
 
     def merge_some(self, columns: Sequence[str], rows: pa.Table, index: str) -> None:
         """A MERGE that sets some columns of rows that are there."""

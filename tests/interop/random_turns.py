@@ -13,23 +13,24 @@ import pyarrow as pa
 
 import hudimeta
 from hudimeta.errors import UndoError
-from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Operation
+from hudimeta.types import COPYING_OPERATIONS, Operation
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.random_ages import INLINE, POLICIES, POLICY, AfterWrite, expired, places_of
 from tests.interop.random_answers import Answers
 from tests.interop.random_columns import ON_READ, column_change, column_of, is_data
-from tests.interop.random_given import GivenRows
 from tests.interop.random_indexes import hudi_cannot_say, hudi_fails_beside, index_changes
 from tests.interop.random_kinds import choose_kind, expiring_kind, latest_kind
 from tests.interop.random_limits import KEYLESS, hudi_cannot, hudi_reads_dropped, nobody_can
 from tests.interop.random_model import RandomModel
 from tests.interop.random_rows import Row
+from tests.interop.random_served import ALIKE, ServedTurns, served_kind
 from tests.interop.random_sides import OF_PLANS, Ours, Theirs
 from tests.interop.random_steps import (
     EXPIRING_FROM,
     KEYED_FROM,
     LATEST_FROM,
     LOOKING,
+    SERVED_FROM,
     SERVICES,
     TYPED_FROM,
     WIDE_FROM,
@@ -47,7 +48,7 @@ UPGRADE = {"hoodie.write.auto.upgrade": "true"}
 
 
 @dataclass
-class RandomTurns(GivenRows):
+class RandomTurns(ServedTurns):
     """One history, which follows from its seed.
 
     Args:
@@ -82,6 +83,8 @@ class RandomTurns(GivenRows):
             self.kind = typed_kind(self.random, self.release, self.kind)
         if self.seed >= KEYED_FROM:
             self.kind = keyed_kind(self.random, self.kind)
+        if self.seed >= SERVED_FROM:
+            self.kind = served_kind(self.random, self.kind)
         self.model = RandomModel(self.kind)
         self.schema = self.kind.schema
         self.ours, self.theirs = Ours(self.path, self.kind), Theirs(self.path, self.kind, self.hudi)
@@ -120,7 +123,8 @@ class RandomTurns(GivenRows):
             if self.wide and step == "late" and self.kind.payload in FILLING:
                 # What fills what then depends on where files of logs and of rows begin, in Apache Hudi as here.
                 step = "upsert"
-            if self._nobody_can(step):
+            step = self.served_instead(step) if self.seed >= SERVED_FROM else step
+            if self._nobody_can(ALIKE.get(step, step)):
                 step = "upsert"
             if not self.kind.key:
                 step = KEYLESS.get(step, step)
@@ -136,7 +140,7 @@ class RandomTurns(GivenRows):
         upgrades = step == "version" and may and self.kind.version < newest
         if self.kind.version == "6":
             return step == "version" and (ours or not upgrades)
-        return ours or (step == "version" and not upgrades) or hudi_cannot(self.kind, self.release, step)
+        return ours or (step == "version" and not upgrades) or hudi_cannot(self.kind, self.release, ALIKE.get(step, step))
 
     def _nobody_can(self, step: str) -> bool:
         return (
@@ -178,9 +182,9 @@ class RandomTurns(GivenRows):
             "version": self._change_version,
             "index": self._change_index,
             "merge some": self._merge_some,
-            "carried": self._carry,
             "alter": self._alter,
             "ttl": self._expire,
+            **self.served(),
         }
         if step in others:
             others[step](side, index)
@@ -353,19 +357,6 @@ class RandomTurns(GivenRows):
             {**self.model.rows[self.kind.identity(row)], **{name: row[name] for name in columns}} for row in given.to_pylist()
         ]
         self.model.upsert(new)
-
-    def _carry(self, side: Ours | Theirs, index: str) -> None:
-        """Write rows back as they were read, with the keys that their writers made up."""
-        rows = hudimeta.Table(self.path).scan().to_table().to_pylist()
-        chosen = self.random.sample(sorted(rows, key=lambda row: row["num"]), len(rows) // 3)
-        self.said[-1] += f" {len(chosen)} {index}"
-        if not chosen:
-            return
-        meta = [(name, pa.string()) for name in META_COLUMNS]
-        new = [{**row, "s": self.random.choice((None, "carried"))} for row in chosen]
-        side.write("upsert", pa.Table.from_pylist(new, pa.schema([*meta, *self.schema])), index)
-        for row in pa.Table.from_pylist(new, self.schema).to_pylist():
-            self.model.rows[self.kind.identity(row)] = row
 
     def _serve(self, step: str, side: Ours | Theirs) -> None:
         timeline = hudimeta.Table(self.path).timeline

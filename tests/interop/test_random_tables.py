@@ -6,7 +6,8 @@ Hudi does all that it can, which tells its own faults from ours.
 
 Histories from seed 800 on also make and drop indexes, merge some columns, compact logs, ask for changes since archived commits,
 and have tables without record keys and more null and odd partition values. From seed 1500 on they also order rows by other
-types, write keys several times at once, and lay out files in more ways (`random_typed.py`).
+types, write keys several times at once, and lay out files in more ways (`random_typed.py`). From seed 3000 on writes die,
+compactions stay planned, a MERGE deletes, and the metadata table and the type of the table change (`random_served.py`).
 """
 
 from __future__ import annotations
