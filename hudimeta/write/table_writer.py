@@ -353,7 +353,7 @@ def publish(
             publication = settlement.settle(session.properties.load_timeline(session.storage))
         else:
             publication = publication_of(outcome)
-        renew_rings(session, table, write.instant, outcome.replaced)
+        renew_rings(session, table, write, outcome)
         completion = session.coordinator.publish(write, publication)
         settled = outcome.files if settlement is None else settlement.outcome.files
         seen = {file.name for file in outcome.files}  # the others rest on slices that this write has not seen

@@ -110,8 +110,8 @@ def test_file_groups_that_are_no_buckets_are_refused(tmp_path: Path) -> None:
     rings = HashRings(LocalStorage(str(tmp_path)), Timeline.load(LocalStorage(str(tmp_path))), 2, ["id"])
     with pytest.raises(ConfigError, match="no bucket of the hash ring"):
         rings.place("p", mine)
-    with pytest.raises(UnsupportedFeature, match="overwriting"):
-        rings.new_file_id("p", 0, again=True)
+    assert rings.new_file_id("p", 0, again=True) != rings.new_file_id("p", 0)
+    assert rings.new_file_id("p", 1, again=True) == f"{rings.overwritten('p').nodes[1].prefix}-0"
 
 
 def test_tables_with_buckets_are_recognised() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hudimeta
+from hudimeta.errors import ConfigError
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import TABLE_VERSION, Model, Ours, Theirs, plain_rows, row
 
@@ -84,6 +85,23 @@ def test_each_side_goes_on_after_the_other_split_and_merged(hudi: ApacheHudi, tm
     assert hudimeta.Table(sides.path, {**RINGS, **MERGES}).cluster()
     assert sides.buckets() == 1
     sides.go_on(9)
+
+
+@pytest.mark.timeout(500)
+def test_both_go_on_after_an_overwrite_of_ours(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Apache Hudi names the file groups of its own nowhere, and writes what comes next where nobody sees it."""
+    sides = Sides(tmp_path / "table", hudi)
+    sides.ours.write("insert_overwrite", kept := [row(n, 3) for n in range(10, 40)])
+    sides.model.overwrite(kept, partitioned=True)
+    sides.go_on(4)
+    sides.theirs.write("insert_overwrite", theirs := [row(n, 6) for n in range(10, 40)])
+    sides.model.overwrite(theirs, partitioned=True)
+    table = hudimeta.Table(sides.path, RINGS)
+    with pytest.raises(ConfigError, match="overwrite it once more with its rows"):
+        sides.write(sides.ours, 0, 50, 7)
+    months = ", ".join(sorted({f"'{one['month']}'" for one in theirs}))
+    table.insert_overwrite(table.scan(where=f"month IN ({months})", columns=list(theirs[0])).to_table())
+    sides.go_on(8)
 
 
 @pytest.mark.timeout(500)

@@ -184,8 +184,6 @@ def test_consistent_buckets_begin_with_logs_in_the_stretches_that_hudi_gives_the
     assert len(contents(tmp_path)) == 49
     assert {s["file_id"] for s in table.file_slices().to_pylist()} == {s["file_id"] for s in slices}
     check_all(open_storage(tmp_path))
-    with pytest.raises(UnsupportedFeature, match="overwriting"):
-        table.insert_overwrite(rows(("k0", "north", 0, 0)))
 
 
 def test_the_number_of_buckets_stays(tmp_path: Path) -> None:
@@ -305,11 +303,12 @@ def test_streams_begin_each_bucket_once(tmp_path: Path, kind: str, consistent: b
     for n in range(0, 90, 2):
         expected.pop((f"k{n}", "xyz"[n // 7 % 3]))
     assert {(key, path): v for key, path, _, v in contents(tmp_path)} == expected
-    if not consistent:
-        stream(Operation.INSERT_OVERWRITE, range(60), 5)
-        slices = hudimeta.Table(tmp_path).file_slices().to_pylist()
-        assert len(contents(tmp_path)) == 60
-        assert len(slices) == len({(s["partition_path"], s["file_id"][:8]) for s in slices}) == 9
+    stream(Operation.INSERT_OVERWRITE, range(60), 5)
+    slices = hudimeta.Table(tmp_path).file_slices().to_pylist()
+    assert len(contents(tmp_path)) == 60
+    assert len(slices) == len({(s["partition_path"], s["file_id"][:8]) for s in slices}) == 9
+    stream(Operation.UPSERT, range(60), 6)
+    assert [v for *_, v in contents(tmp_path)] == [6] * 60
     check_all(storage)
 
 
@@ -330,6 +329,24 @@ def test_rows_that_come_to_a_ring_after_a_delete_of_its_partition_are_seen(tmp_p
     table.restore(before)
     table.upsert(rows(*((f"k{n}", "xy"[n % 2], 4, 4) for n in range(24))))
     assert len(contents(tmp_path)) == 24
+
+
+def test_rows_that_come_to_a_ring_after_an_overwrite_are_seen(tmp_path: Path) -> None:
+    table = create(tmp_path, "MERGE_ON_READ", **BUCKETS, hoodie_index_bucket_engine="CONSISTENT_HASHING")
+    table.upsert(rows(*((f"k{n}", "xy"[n % 2], 1, 1) for n in range(20))))
+    table.savepoint(before := table.timeline.writes[-1].time)
+    for ts in (2, 4):
+        table.insert_overwrite(rows(*((f"k{n}", "xz"[n // 9], ts, ts) for n in range(0, 18, 2))))
+        assert {(part, v) for _, part, *_, v in contents(tmp_path)} == {("x", ts), ("z", ts), ("y", 1)}
+        slices = [one for one in table.file_slices().to_pylist() if one["partition_path"] != "y"]
+        assert all(one["base_file"] and not one["log_files"] for one in slices)
+        table.upsert(rows(*((f"k{n}", "xz"[n // 9], ts + 1, ts + 1) for n in range(18))))
+        found = [(key, v) for key, part, *_, v in contents(tmp_path) if part != "y"]
+        assert sorted(found) == sorted((f"k{n}", ts + 1) for n in range(18))
+    table.restore(before)
+    table.upsert(rows(*((f"k{n}", "xy"[n % 2], 6, 6) for n in range(24))))
+    assert len(contents(tmp_path)) == 24
+    assert table.metadata.validate().holds
 
 
 def test_rows_that_come_to_a_ring_after_its_table_was_emptied_are_seen(tmp_path: Path) -> None:

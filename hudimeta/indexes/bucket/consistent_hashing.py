@@ -7,9 +7,9 @@ A node stands for the hashes above the node before it up to its own `value`; has
 node's file group is `<fileIdPrefix>-0`. The first file of a partition has the instant 00000000000000; a clustering that splits
 or merges buckets writes another, which counts once that clustering is completed.
 
-Whoever deletes a partition takes out the file groups that its ring names, and nobody sees what is written to these any more. So
-buckets get new file groups then: in a ring at the instant of the delete or, where that wrote none (Apache Hudi does not),
-in one that the next write puts there.
+Whoever deletes or overwrites a partition takes out the file groups that its ring names, and nobody sees what is written to
+these any more. So buckets get new file groups then: in a ring at the instant of that write or, where it wrote none (Apache Hudi
+does not), in one that the next write puts there. Ids follow from those of before: whoever makes such a ring makes the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.engine.machine import machine
 from hudimeta.errors import AlreadyExists, ConfigError, CorruptFileError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.seal import sealed_json, verify_json
@@ -120,8 +119,12 @@ def renewed_ring(ring: HashRing, gone: Collection[str], instant: str) -> HashRin
         gone: File groups that were taken out.
         instant: What took them out.
     """
-    nodes = [replace(n, prefix=str(machine().new_id())) if f"{n.prefix}-0" in gone else n for n in ring.nodes]
-    return replace(ring, instant=instant, sequence=ring.sequence + 1, nodes=tuple(nodes))
+    sequence = ring.sequence + 1
+    nodes = [
+        replace(n, prefix=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{n.prefix} {sequence}"))) if f"{n.prefix}-0" in gone else n
+        for n in ring.nodes
+    ]
+    return replace(ring, instant=instant, sequence=sequence, nodes=tuple(nodes))
 
 
 def _named(partition: str, start: int, end: int) -> str:
@@ -160,19 +163,25 @@ class HashRings:
                     "hoodie.index.type",
                     "BUCKET",
                     f"the table's own index: file group {file.file_id} in {partition!r} is no bucket of the hash ring",
-                    "Leave out hoodie.index.bucket.engine, or finish a clustering of buckets with Apache Hudi.",
+                    "If Apache Hudi overwrote the partition, which names its new file groups nowhere, overwrite it once more "
+                    "with its rows (insert_overwrite). Else leave out hoodie.index.bucket.engine.",
                 )
         return {numbers[file.file_id]: file for file in files}
 
     def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
-        """See `Buckets`: an overwrite cannot begin a bucket anew, because the ring names its file group.
+        """See `Buckets`: an overwrite begins the buckets of the ring that it writes down."""
+        ring = self.overwritten(partition) if again else self.ring(partition)
+        return f"{ring.nodes[number].prefix}-0"
 
-        Raises:
-            UnsupportedFeature: `again`.
+    def overwritten(self, partition: str, instant: str = "") -> HashRing:
+        """The ring of a partition after an overwrite: every bucket has a new file group.
+
+        Args:
+            partition: Its path.
+            instant: Of the overwrite.
         """
-        if again:
-            raise UnsupportedFeature("overwriting partitions with consistent hashing", "Delete rows and upsert instead.")
-        return f"{self.ring(partition).nodes[number].prefix}-0"
+        ring = self.ring(partition)
+        return renewed_ring(ring, [f"{node.prefix}-0" for node in ring.nodes], instant)
 
     def ring(self, partition: str) -> HashRing:
         """The ring of a partition; written down first where there is none yet."""

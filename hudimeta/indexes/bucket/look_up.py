@@ -123,7 +123,8 @@ class _NewGroupsBuilder:
 
     def built(self) -> NewGroups:
         row = np.flatnonzero(self._number >= 0)
-        return NewGroups(row, self._number[row], self._partitions, self._file_ids, self._buckets.logs_first)
+        as_logs = self._buckets.logs_first and not self._again
+        return NewGroups(row, self._number[row], self._partitions, self._file_ids, as_logs)
 
 
 class SimpleBuckets:
