@@ -9,7 +9,6 @@ the metadata table at the same instant, and then creates the completed file, the
 from __future__ import annotations
 
 import contextlib
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -18,6 +17,7 @@ from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_metered
 from hudimeta.commit.early_conflicts import give_way_to_writers
+from hudimeta.commit.extra_metadata import RollingKeys, entries_of
 from hudimeta.commit.late_publication import settle_late
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
@@ -38,7 +38,6 @@ from hudimeta.snapshot.schema_commits import write_schema_commit
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
-from hudimeta.table.remembered import REMEMBERED_KEY, what_never_changes
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, Operation, State, TableType
@@ -59,6 +58,7 @@ class Coordinator:
         metadata: Brings the metadata table along; None for a table that has none.
         concurrency: How writers get along.
         restorer: Finishes restores that died.
+        rolling: Entries of metadata that go from commit to commit.
     """
 
     def __init__(
@@ -71,10 +71,11 @@ class Coordinator:
         *,
         concurrency: Concurrency | None = None,
         restorer: Restorer | None = None,
+        rolling: RollingKeys | None = None,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = FencedStorage(storage, lock), properties, lock, times
         self._metadata, self._concurrency = metadata, concurrency or Concurrency()
-        self._eager = self._concurrency.failed_writes == "EAGER"
+        self._rolling, self._eager = rolling or RollingKeys(), self._concurrency.failed_writes == "EAGER"
         self._writer = TimelineWriter(self._storage, properties.timeline_folder)
         self._recovery = Recovery(self._storage, properties, lock, times, restorer)
         self.notes: list[str] = []  # of the last publication
@@ -252,8 +253,7 @@ class Coordinator:
                 check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
         if write.runs_a_plan and self._concurrency.prefers_writers:
             give_way_to_writers(self._storage, timeline, write.operation.value, publication.changed, alone=True)
-        remembered = json.dumps(what_never_changes(self._properties))
-        extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
+        extra = entries_of(self._properties, publication, self._rolling, timeline)
         if self._metadata is not None:
             extra |= self._metadata.commit(
                 timeline,

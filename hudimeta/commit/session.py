@@ -9,6 +9,7 @@ from typing import TypeVar
 from hudimeta.cached import cached_property
 from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.coordinator import Coordinator
+from hudimeta.commit.extra_metadata import RollingKeys
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
@@ -90,6 +91,7 @@ class WriteSession:
             metadata,
             concurrency=self.concurrency,
             restorer=self.restorer,
+            rolling=RollingKeys.of(self.options),
         )
 
     @property
@@ -174,5 +176,7 @@ class WriteSession:
         entries = {} if batch is None else batch.entries()
         prefix = self.options.get(keys.EXTRA_METADATA_PREFIX)
         if prefix:
-            entries |= {k: v for k, v in self.options.texts.items() if k.startswith(prefix.lower())}
+            spelled = {name.lower(): name for name in self.options.get(keys.ROLLING_KEYS)}
+            found = {k: v for k, v in self.options.texts.items() if k.startswith(prefix.lower())}
+            entries |= {spelled.get(key, key): text for key, text in found.items()}
         return entries

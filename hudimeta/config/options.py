@@ -357,6 +357,14 @@ FAILED_WRITES = OPTIONS.choice(
 EXTRA_METADATA_PREFIX = OPTIONS.text(
     "hoodie.datasource.write.commitmeta.key.prefix", "_", "Options with this prefix are stored in the commit's metadata."
 )
+ROLLING_KEYS = OPTIONS.listing(
+    "hoodie.write.rolling.metadata.keys",
+    "Entries of the commit's metadata that go from commit to commit: one that a write does not bring is that of the newest "
+    "commit which has it.",
+)
+ROLLING_LOOKBACK = OPTIONS.count(
+    "hoodie.write.rolling.metadata.timeline.lookback.commits", 10, "How many commits are looked at for them."
+)
 
 declare_not_done(OPTIONS)
 pass_over(OPTIONS)

@@ -142,7 +142,6 @@ _OFF = """
     table.service.manager.execution.engine table.service.manager.uris write.commit.callback.class
     write.commit.callback.http.api.key write.commit.callback.http.custom.headers
     write.commit.callback.http.timeout.seconds write.commit.callback.http.url
-    write.rolling.metadata.timeline.lookback.commits
 """
 _FORMATS = """
     hfile.block.cache.enabled hfile.block.cache.size hfile.block.cache.ttl.minutes hfile.block.size

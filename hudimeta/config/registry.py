@@ -232,7 +232,7 @@ class OptionRegistry:
             near = nearest(key.lower(), self.names)
             hint = f"Did you mean {near}?" if near else "See docs/options.md for all options."
             raise ConfigError(key, text, "a known option", hint)
-        near = right_name(key, self.names)
+        near = None if key.startswith("_") else right_name(key, self.names)  # entries of the commit's metadata begin so
         if near is not None:
             raise ConfigError(key, text, "a known option", question(near))
         if key.lower().startswith("hoodie."):
