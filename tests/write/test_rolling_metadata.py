@@ -31,5 +31,5 @@ def test_a_commit_without_entries_takes_those_of_the_newest_that_has_them(tmp_pa
     near = Table(table.path, {**ROLLING, "hoodie.write.rolling.metadata.timeline.lookback.commits": "1"})
     near.upsert(simple_rows([1], 5))
     assert entries(table) == {}
-    rolling.delete(where="id = '2'")
+    rolling.upsert(simple_rows([3], 6))
     assert entries(table) == {"_Offset": "21", "_partition": "3"}
