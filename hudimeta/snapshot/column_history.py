@@ -32,7 +32,6 @@ def column_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None
     stated = timeline.metadata(found[0])["extraMetadata"].get(LATEST_SCHEMA_KEY) if found is not None else None
     if stated is None:
         return None
-    # A write that is pending, or was rolled back, leaves a history that was never valid.
     done, first = {i.time for i in timeline.completed}, timeline.first_active_write or ""
     files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in storage.list(SCHEMA_FOLDER)}
     names = completed_schema_files(name for name, time in files.items() if time in done or time < first)
@@ -41,6 +40,12 @@ def column_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None
         history = _read(storage, join(SCHEMA_FOLDER, name))
         if history.latest.version >= version:
             return history
+    # What a write that is pending, or was rolled back, has added was never valid. But writes of Apache Hudi delete the files of
+    # before, and leave their own behind when they are taken back: what was valid stands in these alone.
+    for name in completed_schema_files(files):
+        history = _read(storage, join(SCHEMA_FOLDER, name))
+        if any(known.version == version for known in history.versions):
+            return history.until(str(version))
     # By an older history, or none, columns that have another name by now would be sought under it, and be null.
     newest = join(SCHEMA_FOLDER, names[0]) if names else SCHEMA_FOLDER
     raise CorruptFileError(newest, 0, f"version {version} of the columns, which the newest commit has", "none", DAMAGED)

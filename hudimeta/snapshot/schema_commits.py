@@ -6,8 +6,9 @@ versions. The file counts only when the write of its instant is completed, so it
 
 from __future__ import annotations
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.formats.seal import sealed_json
-from hudimeta.schema.internal_schema import SCHEMA_FOLDER, SCHEMA_SUFFIX
+from hudimeta.schema.internal_schema import SCHEMA_FOLDER, SCHEMA_SUFFIX, SchemaHistory, completed_schema_files
 from hudimeta.storage import Storage, join
 from hudimeta.timeline import Timeline
 
@@ -35,10 +36,26 @@ def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, comp
 
 
 def forget_schema_commit(storage: Storage, instant: str) -> None:
-    """Remove what a write that is rolled back left."""
-    for file in storage.list(SCHEMA_FOLDER):
-        if SCHEMA_SUFFIX in file.name and _instant_of(file.name) == instant:
+    """Remove what a write that is rolled back left, but not the only file that holds the versions before it.
+
+    Each write of Apache Hudi deletes the files of others, so that what is valid may stand in that of the last one alone.
+    """
+    files = [file for file in storage.list(SCHEMA_FOLDER) if SCHEMA_SUFFIX in file.name]
+    own = [file for file in files if _instant_of(file.name) == instant]
+    done = completed_schema_files(file.name for file in files if _instant_of(file.name) < instant)
+    for file in own:
+        if done or not _holds_older_versions(storage, file.path, instant):
             storage.delete(file.path)
+
+
+def _holds_older_versions(storage: Storage, path: str, instant: str) -> bool:
+    if not completed_schema_files([path.rpartition("/")[2]]):
+        return False
+    try:
+        versions = SchemaHistory.decode(storage.read(path), path).versions
+    except CorruptFileError:
+        return False
+    return any(0 < one.version < int(instant) for one in versions)
 
 
 def _instant_of(name: str) -> str:

@@ -36,6 +36,8 @@ LITERALS: dict[str, Callable[[object], str]] = {
     "day": lambda value: f"date'{value}'",
     **{name: column.literal for name, column in COLUMNS.items() if column.literal is not None},
 }
+_ONLY_NAN = re.compile(r"column [fx](__\d+)?: values, where only nulls are stated")
+"""What Apache Hudi states of a partition with NaN, and of such a file where it makes the metadata table anew."""
 Predicate = tuple[str, Callable[[Row], bool | None]]
 
 
@@ -328,7 +330,9 @@ class Answers:
             if "hoodie.datasource.write.drop.partition.columns" in self.kind.shared:
                 # Of a column that no file holds Apache Hudi states only nulls, or nothing.
                 wrong[name] = tuple(d for d in wrong[name] if not d.what.startswith("column region:"))
-            if name == "partition_stats":
+            if name == "column_stats":
+                wrong[name] = tuple(d for d in wrong[name] if not _ONLY_NAN.fullmatch(d.what))
+            elif name == "partition_stats":
                 wrong[name] = tuple(d for d in wrong[name] if not self._is_known(d.what))
             elif name in ("record_index", "secondary_index_by_s") and (self.was_restored or self._keeps_dead_keys):
                 del wrong[name]
@@ -349,8 +353,7 @@ class Answers:
         if self.was_planned:
             return True
         later = any(what == f"column {name}: nulls, where none are stated" for name in self.later_columns)
-        nan = re.fullmatch(r"column [fx](__\d+)?: values, where only nulls are stated", what)
-        return later or nan is not None or what.startswith("column raw: a value")
+        return later or _ONLY_NAN.fullmatch(what) is not None or what.startswith("column raw: a value")
 
 
 def _without(image: tuple[tuple[str, object], ...], names: set[str]) -> tuple[tuple[str, object], ...]:

@@ -286,6 +286,26 @@ def test_a_write_that_was_rolled_back_leaves_no_history(tmp_path: Path) -> None:
 
 
 @BOTH
+def test_the_history_of_a_write_that_is_taken_back_tells_what_was_valid_before_it(tmp_path: Path, kind: str) -> None:
+    """Apache Hudi's writes delete the histories of those before, and leave their own behind when they are taken back."""
+    path = tmp_path / "t"
+    table = table_of(path, kind)
+    table.alter(rename={"note": "remark"})
+    known = contents(table)
+    renamed = SCHEMA.set(3, pa.field("remark", pa.string()))
+    write = table.upsert(pa.Table.from_pylist([{**known[0], "ts": 2, "remark": "other"}], renamed)).instant
+    older, newest = sorted((path / ".hoodie/.schema").glob("*.schemacommit"))
+    older.unlink()
+    Table(path).rollback(write)
+    assert newest.exists()
+    assert contents(Table(path)) == known
+    Table(path).upsert(pa.Table.from_pylist([{**known[1], "ts": 2, "remark": "again"}], renamed))
+    assert [one["remark"] for one in contents(Table(path))] == ["n0", "again", "n2", "n3"]
+    assert not newest.exists(), "a later write has a history of its own"
+    check_all(open_storage(path))
+
+
+@BOTH
 def test_a_history_that_is_older_than_the_columns_is_refused(tmp_path: Path, kind: str) -> None:
     """By it the rows of files from before the rename have no remark, and a delete would bring the dropped column back."""
     table = table_of(tmp_path / "t", kind)
