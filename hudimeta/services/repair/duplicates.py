@@ -26,6 +26,7 @@ from hudimeta.commit.timings import Timings
 from hudimeta.engine import nearby_if_small
 from hudimeta.errors import TableError
 from hudimeta.formats.plain_arrays import single_array
+from hudimeta.indexes.bucket.consistent_hashing import HashRings
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import KeyGenerator
 from hudimeta.reports import Report
@@ -44,6 +45,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.file_names import WriteToken, new_file_id
 from hudimeta.types import FileGroupId, Operation
 from hudimeta.write.base_files import BaseFileWriter
+from hudimeta.write.renewed_rings import bucket_after, rings_of, take_out
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["DuplicatesPlan", "DuplicatesReport", "deduplicate"]
@@ -85,6 +87,14 @@ class DuplicatesPlan(Report):
     def dropped(self) -> int:
         """How many rows go."""
         return sum(one.dropped for one in self.slices)
+
+    @property
+    def replaced(self) -> dict[str, list[str]]:
+        """By partition the file groups that are written anew."""
+        found: dict[str, list[str]] = {}
+        for one in self.slices:
+            found.setdefault(one.slice.partition_path, []).append(one.slice.file_id)
+        return found
 
     def __str__(self) -> str:
         if not self.slices:
@@ -163,10 +173,13 @@ def _run(session: WriteSession, partitions: Sequence[str], tell: Callable[[Dupli
             _Newest.of(session.rules),
             virtual,
         )
-        works = [_Work(number, one, _new_id(table, one.slice)) for number, one in enumerate(plan.slices)]
+        rings = rings_of(session, table)
+        works = [_Work(number, one, _new_id(table, rings, one.slice)) for number, one in enumerate(plan.slices)]
         with timings.phase("rewrite"):
             size = sum(one.slice.size for one in plan.slices)
             written = nearby_if_small(session.engine, size).map(run, works)
+        if rings is not None:
+            take_out(session, rings, write.instant, plan.replaced)
         return _published(session, snapshot, write, plan, [file for file in written if file is not None], timings)
 
 
@@ -178,9 +191,7 @@ def _published(
     files: Sequence[WrittenFile],
     timings: Timings,
 ) -> CommitReport:
-    replaced: dict[str, list[str]] = {}
-    for one in plan.slices:
-        replaced.setdefault(one.slice.partition_path, []).append(one.slice.file_id)
+    replaced = plan.replaced
     stated = published_schema(snapshot.file_schema, session.properties.name, snapshot.history, write.instant)
     extra = {**session.extra_metadata(), **stated.extra}
     publication = Publication(
@@ -193,9 +204,11 @@ def _published(
     return session.reported(replace(report, partitions=len(replaced)), write.action)
 
 
-def _new_id(table: TableFiles, one: FileSlice) -> str:
+def _new_id(table: TableFiles, rings: HashRings | None, one: FileSlice) -> str:
     """Id of the file group that takes the place of a slice's; in a table of buckets it is of the same bucket."""
     fresh = new_file_id()
+    if rings is not None:
+        return bucket_after(rings, one.partition_path, one.file_id) or fresh
     return one.file_id[:_BUCKET_DIGITS] + fresh[_BUCKET_DIGITS:] if table.lookup.fixes_places else fresh
 
 

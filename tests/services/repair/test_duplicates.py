@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hudimeta import Table
@@ -92,6 +93,21 @@ def test_keys_doubled_in_one_file(tmp_path: Path, populate: str) -> None:
     assert rows_of(table) == [("k0000", 3), ("k0001", 3), ("k0001", 3), ("k0002", 3)]
     face.repair.deduplicate()
     assert rows_of(table) == [("k0000", 3), ("k0001", 3), ("k0002", 3)]
+    check_all(table.storage)
+
+
+def test_in_buckets_of_a_hash_ring(tmp_path: Path) -> None:
+    """The ring names the file groups that rows go to: those of the deduplication as well."""
+    engine = {"hoodie.index.bucket.engine": "CONSISTENT_HASHING", "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **buckets, **engine})
+    face = Table(table.path)
+    face.insert_overwrite(pa.concat_tables([simple_rows(range(8), 5), simple_rows(range(4), 6)]))
+    assert face.scan().count() == 12
+    assert face.repair.deduplicate().plan.dropped == 4
+    assert rows_of(table) == [(f"k{n:04d}", 6 if n < 4 else 5) for n in range(8)]
+    face.upsert(simple_rows(range(10), 7))
+    assert rows_of(table) == [(f"k{n:04d}", 7) for n in range(10)]
     check_all(table.storage)
 
 
