@@ -36,6 +36,8 @@ _MOVES: Mapping[IndexKind, Option[bool]] = {
 }
 
 
+_COUNTS = (keys.BUCKET_COUNT, keys.BUCKET_RULES)
+"""Options that say how many buckets there are."""
 _MAKE_WINDOW = "t.indexes.create(type='record_window', options={'days': 3}) makes one."
 
 
@@ -47,7 +49,8 @@ class BucketSettings:
         count: Buckets of a partition, of a new one when consistent.
         fields: Key fields that are hashed.
         consistent: By consistent hashing.
-        rules: Other counts for some partitions, as options have them; "" for none. Rules that the table has count instead.
+        rules: Other counts for some partitions, as options or properties have them; "" for none. Rules that the table has in a
+            file count instead.
         stated: Whether options of the write say how many.
     """
 
@@ -243,8 +246,8 @@ def bucket_settings(options: Options, properties: TableProperties) -> BucketSett
     consistent = text(keys.BUCKET_ENGINE) == "CONSISTENT_HASHING"
     if consistent and properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("consistent hashing in a copy-on-write table", "Use hoodie.index.bucket.engine=SIMPLE.")
-    rules = options.get(keys.BUCKET_RULES) or ""
+    rules = text(keys.BUCKET_RULES) or ""
     if rules and consistent:
         hint = "Leave it out: buckets split and merge as partitions grow."
         raise ConfigError(keys.BUCKET_RULES.key, rules, f"nothing beside {keys.BUCKET_ENGINE.key}=CONSISTENT_HASHING", hint)
-    return BucketSettings(count, fields, consistent, rules, bool(rules) or options.is_set(keys.BUCKET_COUNT))
+    return BucketSettings(count, fields, consistent, rules, any(map(options.is_set, _COUNTS)))

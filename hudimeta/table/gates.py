@@ -23,7 +23,7 @@ _UNWRITABLE = (
     "hoodie.datasource.write.slash.separated.date.partitioning",
     "hoodie.table.multiple.base.file.formats.enable",
     "hoodie.partition.metafile.use.base.format",
-    "hoodie.bucket.index.partition.expressions",
+    "hoodie.bucket.index.partition.rule.type",
     "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
     "hoodie.allow.operation.metadata.field",
     "hoodie.storage.layout.partitioner.class",

@@ -221,13 +221,19 @@ class KeyLookup:
         asked = PartitionRules(settings.rules, settings.count)
         found = load_rules(self._session.storage, self._table.snapshot.timeline, self._session.properties)
         if found is None:
-            if asked.expressions and self._session.properties.get(keys.BUCKET_COUNT.key):
+            given = self._session.options.get(keys.BUCKET_RULES)
+            if given and given != self._session.properties.get(keys.BUCKET_RULES.key) and self._states_buckets:
                 hint = "Call Table.rescale_buckets first: rows lie in other buckets so far."
-                raise ConfigError(keys.BUCKET_RULES.key, asked.expressions, "the rules of the table, which has none", hint)
+                raise ConfigError(keys.BUCKET_RULES.key, given, "the rules of the table, which has none", hint)
             return asked.check()
         if settings.stated and (found.expressions, found.default) != (asked.expressions, asked.default):
             self._session.notes.append("buckets go by the rules of the table, not by options of the write, which differ")
         return found
+
+    @property
+    def _states_buckets(self) -> bool:
+        """Whether the table says how many buckets it has, as those that hudimeta creates do."""
+        return keys.BUCKET_COUNT.key in self._session.properties
 
     def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
         self._files = self._table.snapshot.key_files(partitions)

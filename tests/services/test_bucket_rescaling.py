@@ -15,6 +15,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, CorruptFileError, TableError, UnsupportedFeature
 from hudimeta.services.bucket_rescaling import rescale_buckets
 from hudimeta.storage import LocalStorage
+from hudimeta.table.properties import update
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.table_writer import write_rows
@@ -218,3 +219,14 @@ def test_lost_rules_stop_a_write(tmp_path: Path) -> None:
     newest.unlink()
     with pytest.raises(CorruptFileError, match="the rules of the table's buckets"):
         Table(tmp_path / "t").upsert(rows(range(3), 4))
+
+
+def test_rules_in_the_properties_of_a_table_count(tmp_path: Path) -> None:
+    """Where no file has any."""
+    made(tmp_path / "t", rules="")
+    update(LocalStorage(str(tmp_path / "t")), {EXPRESSIONS: "2026-03,3"})
+    table = Table(tmp_path / "t")
+    table.upsert(rows(range(80, 120), 1))
+    assert buckets(table) == {"2026-01": [0, 1], "2026-02": [0, 1], "2026-03": [0, 1, 2]}
+    assert table.rescale_buckets("2026-03,1").plan.former == "2026-03,3"
+    assert table.upsert(rows(range(80, 120), 2)).updated == 40

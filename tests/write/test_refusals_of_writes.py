@@ -145,7 +145,7 @@ def test_options_that_are_not_done_are_refused_by_every_verb(
         ({"hoodie.table.log.file.format": "HFILE_LOG"}, False),
         ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, True),
         ({"hoodie.table.multiple.base.file.formats.enable": "true"}, True),
-        ({"hoodie.bucket.index.partition.expressions": "2024.*,8"}, True),
+        ({"hoodie.bucket.index.partition.rule.type": "range"}, True),
         ({"hoodie.partition.metafile.use.base.format": "true"}, True),
     ],
 )
