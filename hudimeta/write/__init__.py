@@ -20,6 +20,7 @@ __all__ = [
     "placement",  # where new rows go
     "partitions",  # which partitions a write names
     "routed",  # writes by tasks
+    "renewed_rings",  # new file groups of buckets whose old ones a write takes out
     "row_changes",  # delete where, update where
     "rows_in",  # rows as users hand them over
     "streaming",  # batches that need not fit into memory
