@@ -184,7 +184,7 @@ def _published(
         stated.avro,
         replaced,
         {**session.extra_metadata(), **stated.extra},
-        keyed_partitions=frozenset(replaced),
+        keyed_partitions=None,  # new partitions of others, too, are in buckets by the rules of before
         known=snapshot.metadata,
         history=stated.history,
         decides=decides,

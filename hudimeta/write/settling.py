@@ -102,7 +102,7 @@ class Settlement:
 
     def _settled_with(self, timeline: Timeline, changes: Sequence[TableChange]) -> Publication:
         self._refuse_between_two_orders(changes)
-        if any(change.replaced and not change.copies for change in changes) and self._table.lookup.fixes_places:
+        if self._table.lookup.fixes_places and any(_may_rescale(timeline, change) for change in changes):
             self._table.lookup.refuse_rescaled(timeline, self._write.operation.value)
         if rivals := self._rivals(timeline, changes):
             self._compare(timeline, changes, rivals)
@@ -200,6 +200,12 @@ class Settlement:
     def _conflict(self, group: FileGroupId, changes: Sequence[TableChange]) -> CommitConflict:
         winner = changes[-1].time if changes else "of a pending clustering"
         return CommitConflict(self._write.operation.value, [(group.partition_path, group.file_id)], winner)
+
+
+def _may_rescale(timeline: Timeline, change: TableChange) -> bool:
+    """Whether a write may have brought other rules for buckets; where no row had to move, it says nothing of files."""
+    found = timeline.get(change.time)
+    return found is not None and found.action is Action.REPLACE_COMMIT and not change.copies
 
 
 def _in_order(group: FileGroupId) -> tuple[str, str]:

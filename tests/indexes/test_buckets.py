@@ -67,7 +67,9 @@ def test_a_ring_is_written_down_once(tmp_path: Path) -> None:
     storage.put(f"{FOLDER}/p=1/20260102030405678.hashing_meta", encode_ring(split))
     assert HashRings(storage, timeline, 3, ["id"]).ring("p=1") == first, "its clustering is not completed"
     storage.put(f"{FOLDER}/p=1/20260102030405678.commit", b"")
-    assert len(HashRings(storage, timeline, 3, ["id"]).ring("p=1").nodes) == 4
+    assert HashRings(storage, timeline, 3, ["id"]).ring("p=1") == first, "it was completed after the timeline was listed"
+    storage.put(".hoodie/timeline/20260202000000000_20260202000000009.commit", b"{}")
+    assert len(HashRings(storage, Timeline.load(storage), 3, ["id"]).ring("p=1").nodes) == 4, "it was archived"
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"nodes": []}', b'{"partitionPath":"","instant":"0","seqNo":0,"nodes":[]}'])

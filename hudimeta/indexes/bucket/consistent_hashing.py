@@ -193,7 +193,9 @@ class HashRings:
         names = [entry.name for entry in self._storage.list(join(FOLDER, partition)) if not entry.is_folder]
         rings = sorted(name for name in names if name.endswith(SUFFIX))
         marked = {name.partition(".")[0] for name in names if name.endswith(COMMIT_SUFFIX)} | {INIT_INSTANT}
-        committed = marked | {instant.time for instant in self._timeline.writes}
+        # A ring that came since this timeline was listed names file groups that came since then, too.
+        committed = {time for time in marked if time == INIT_INSTANT or self._timeline.is_committed(time)}
+        committed |= {instant.time for instant in self._timeline.writes}
         counting = [name for name in rings if name.partition(".")[0] in committed]
         if not counting:
             return None
