@@ -33,6 +33,7 @@ _KINDS = (
     (r"\.hoodie/metadata/.*\.log\..*", "metadata log file"),
     (r"\.hoodie/metadata/.*", "other metadata"),
     (r"\.hoodie/\.index_defs/.*", "index definitions"),
+    (r"\.hoodie/\.bucket_index/.*", "buckets"),
     (r"\.hoodie/\.schema/.*", "schema history"),
     (r"\.hoodie/\.locks/.*", "lock"),
     (r"\.hoodie/\.heartbeat/.*", "heartbeat"),

@@ -20,6 +20,7 @@ from tests.damage.building import INDEXED, SHORT, Building, Step, begun, files_b
 
 __all__ = ["WRITTEN"]
 
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
 
 
@@ -144,9 +145,29 @@ def _cow_bare(path: Path) -> Building:
 
 
 def _mor_buckets(path: Path) -> Building:
-    given = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
-    made = begun(path, given, type="MERGE_ON_READ")
+    made = begun(path, BUCKETS, type="MERGE_ON_READ")
     return taken(made, usual())
+
+
+def _mor_rings(path: Path) -> Building:
+    """Hash rings of which one was split, one overwritten, and one renewed by a delete."""
+    ring = {"hoodie.index.bucket.engine": "CONSISTENT_HASHING", "hoodie.bucket.index.max.num.buckets": "4"}
+    made = begun(path, {**BUCKETS, **ring}, type="MERGE_ON_READ")
+    small = {**made.options, "hoodie.parquet.max.file.size": "500"}
+    steps = [
+        *usual(),
+        lambda t: Table(t.path, small).cluster(),
+        lambda t: t.delete_partition("p1"),
+        lambda t: t.upsert(rows(range(8), 6)),
+        lambda t: t.insert_overwrite(rows(range(0, 8, 2), 7)),
+        lambda t: t.upsert(rows(range(8), 8)),
+    ]
+    return taken(made, steps)
+
+
+def _cow_rules(path: Path) -> Building:
+    made = begun(path, {**BUCKETS, "hoodie.bucket.index.partition.expressions": "p1,3"})
+    return taken(made, [*usual(), lambda t: t.rescale_buckets("p0,4;.*,3"), lambda t: t.upsert(rows(range(8), 6))])
 
 
 def _cow_replaced(path: Path) -> Building:
@@ -171,6 +192,8 @@ WRITTEN: Mapping[str, Callable[[Path], Building]] = {
     "mor_partial": _mor_partial,
     "cow_bare": _cow_bare,
     "mor_buckets": _mor_buckets,
+    "mor_rings": _mor_rings,
+    "cow_rules": _cow_rules,
     "cow_replaced": _cow_replaced,
     "cow_dying": lambda path: _dying(path, "COPY_ON_WRITE"),
     "mor_dying": lambda path: _dying(path, "MERGE_ON_READ"),
