@@ -30,8 +30,8 @@ from hudimeta.config import HudiWarning, Options
 from hudimeta.engine import Engine, nearby_if_small
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
+from hudimeta.indexes.bucket.consistent_hashing import forget_rings
 from hudimeta.indexes.bucket.partition_rules import forget_rules
-from hudimeta.indexes.bucket.ring_changes import forget_rings
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.redaction import without_user

@@ -21,8 +21,8 @@ from hudimeta.commit.service_runs import ACTIONS
 from hudimeta.commit.strays import delete_late_files, delete_marked_metadata
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
+from hudimeta.indexes.bucket.consistent_hashing import forget_rings
 from hudimeta.indexes.bucket.partition_rules import forget_rules
-from hudimeta.indexes.bucket.ring_changes import forget_rings
 from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join

@@ -134,6 +134,29 @@ def test_a_run_that_fails_anywhere_is_run_again(tmp_path: Path) -> None:
         go_on(table, 3)
 
 
+@pytest.mark.parametrize("change", ["cluster", "overwrite"])
+def test_rings_that_a_restore_of_apache_hudi_left_count_no_more(tmp_path: Path, change: str) -> None:
+    """It leaves them, marked as committed; where savepoints keep all older writes, their time looks archived."""
+    table = ModelledTable(str(tmp_path / "t"), RINGS)
+    table.write(Operation.UPSERT, simple_rows(range(40), 1))
+    services = Table(table.path).services
+    point = services.savepoint().instant
+    if change == "cluster":
+        Table(table.path, SPLITS).cluster()
+    else:
+        Table(table.path, RINGS).insert_overwrite(simple_rows(range(40), 2))
+    Table(table.path, RINGS).upsert(simple_rows(range(40), 3))
+    folder = Path(table.path) / FOLDER
+    left = {one: one.read_bytes() for one in folder.rglob("*.*") if not one.name.startswith("0000")}
+    assert any(one.suffix == ".commit" for one in left)
+    services.restore(point)
+    for one, data in left.items():
+        one.write_bytes(data)
+    table.write(Operation.UPSERT, simple_rows(range(1, 40, 2), 3))
+    go_on(table, 4)
+    assert not any(one.exists() for one in left)
+
+
 def test_simple_buckets_stay_as_many_as_they_are(tmp_path: Path) -> None:
     simple = {**RINGS, "hoodie.index.bucket.engine": "SIMPLE"}
     table = ModelledTable(str(tmp_path / "t"), simple)

@@ -10,6 +10,8 @@ or merges buckets writes another, which counts once that clustering is completed
 Whoever deletes or overwrites a partition takes out the file groups that its ring names, and nobody sees what is written to
 these any more. So buckets get new file groups then: in a ring at the instant of that write or, where it wrote none (Apache Hudi
 does not), in one that the next write puts there. Ids follow from those of before: whoever makes such a ring makes the same.
+
+What takes a write back removes its rings. Apache Hudi leaves them, marked as committed: the next write here removes them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +36,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline import Timeline
 
-__all__ = ["HashRing", "HashRings", "RingNode", "decode_ring", "encode_ring", "first_ring", "renewed_ring"]
+__all__ = ["HashRing", "HashRings", "RingNode", "decode_ring", "encode_ring", "first_ring", "forget_rings", "renewed_ring"]
 
 FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
 SUFFIX = ".hashing_meta"
@@ -133,6 +135,20 @@ def _named(partition: str, start: int, end: int) -> str:
     return str(uuid.UUID(bytes=hashlib.md5(name, usedforsecurity=False).digest(), version=3))
 
 
+def forget_rings(storage: Storage, instants: Iterable[str]) -> None:
+    """Remove the rings that instants wrote down which are taken back, in whatever partition."""
+    names = {f"{instant}{suffix}" for instant in instants for suffix in (SUFFIX, COMMIT_SUFFIX)}
+    folders = [FOLDER] if names else []
+    while folders:
+        folder = folders.pop()
+        for entry in storage.list(folder):
+            path = join(folder, entry.name)
+            if entry.is_folder:
+                folders.append(path)
+            elif entry.name in names:
+                storage.delete(path)
+
+
 class HashRings:
     """The rings of a table's partitions: `Buckets` for consistent hashing.
 
@@ -195,6 +211,7 @@ class HashRings:
         marked = {name.partition(".")[0] for name in names if name.endswith(COMMIT_SUFFIX)} | {INIT_INSTANT}
         # A ring that came since this timeline was listed names file groups that came since then, too.
         committed = {time for time in marked if time == INIT_INSTANT or self._timeline.is_committed(time)}
+        committed -= self._taken_back(marked)
         committed |= {instant.time for instant in self._timeline.writes}
         counting = [name for name in rings if name.partition(".")[0] in committed]
         if not counting:
@@ -207,6 +224,14 @@ class HashRings:
         if ring.partition != partition:
             raise CorruptFileError(path, 0, f"the hash ring of partition {partition!r}", f"that of {ring.partition!r}")
         return ring
+
+    def _taken_back(self, marked: set[str]) -> set[str]:
+        """Those that are no writes any more; their rings are removed, which a rollback or restore of Apache Hudi leaves."""
+        gone = {time for time in marked if time != INIT_INSTANT and self._timeline.get(time) is None}
+        gone = gone & self._timeline.rolled_back if gone else gone
+        if gone:  # in all partitions, while the timeline tells it
+            forget_rings(self._storage, self._timeline.rolled_back - {instant.time for instant in self._timeline})
+        return gone
 
     def _begin(self, partition: str) -> HashRing:
         return self._put_first(first_ring(partition, self._count))

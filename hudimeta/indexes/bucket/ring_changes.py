@@ -34,7 +34,6 @@ __all__ = [
     "changed_ring",
     "decode_change",
     "encode_change",
-    "forget_rings",
     "mark_committed",
     "merge_nodes",
     "put_ring",
@@ -157,17 +156,3 @@ def put_ring(storage: Storage, ring: HashRing) -> None:
 def mark_committed(storage: Storage, partition: str, instant: str) -> None:
     """Say that the ring of an instant counts, for the time after which the timeline does not tell any more."""
     storage.put(join(FOLDER, partition, f"{instant}{COMMIT_SUFFIX}"), b"")
-
-
-def forget_rings(storage: Storage, instants: Iterable[str]) -> None:
-    """Remove the rings that instants wrote down which are taken back, in whatever partition."""
-    names = {f"{instant}{suffix}" for instant in instants for suffix in (SUFFIX, COMMIT_SUFFIX)}
-    folders = [FOLDER] if names else []
-    while folders:
-        folder = folders.pop()
-        for entry in storage.list(folder):
-            path = join(folder, entry.name)
-            if entry.is_folder:
-                folders.append(path)
-            elif entry.name in names:
-                storage.delete(path)
