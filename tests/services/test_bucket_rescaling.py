@@ -119,6 +119,21 @@ def test_a_restore_brings_the_rules_of_before_back(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "t" / CONFIGS).iterdir()] == ["00000000000000.hashing_config"]
 
 
+def test_rules_that_a_rollback_of_apache_hudi_left_are_removed(tmp_path: Path) -> None:
+    """It removes them only where its options bring rules; its writers go by every file that is not pending."""
+    table = made(tmp_path / "t")
+    saved = table.savepoint().instant
+    table.rescale_buckets(".*,3")
+    (left,) = set((tmp_path / "t" / CONFIGS).iterdir()) - {tmp_path / "t" / CONFIGS / "00000000000000.hashing_config"}
+    data = left.read_bytes()
+    table.restore(saved)
+    left.write_bytes(data)
+    assert ".*,3" not in str(Table(tmp_path / "t").call("partition_bucket_index_manager", show_config=True).to_pylist())
+    assert left.exists()  # a question removes nothing
+    assert Table(tmp_path / "t").upsert(rows(range(80), 4)).updated == 80
+    assert not left.exists()
+
+
 def test_options_of_a_write_do_not_count_beside_the_rules_of_the_table(tmp_path: Path) -> None:
     made(tmp_path / "t")
     report = Table(tmp_path / "t", {EXPRESSIONS: "2026,7"}).upsert(rows(range(80), 3))

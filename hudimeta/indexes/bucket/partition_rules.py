@@ -8,6 +8,7 @@
         those before the active timeline, which writers need no more
 
 The newest file counts. That of a replacement which is pending does not count yet; what takes the replacement back deletes it.
+Apache Hudi's rollback only does so where its options bring rules, and its writers go by what was left: it is removed here.
 Apache Hudi's Spark writers make no file when they create a table: they go by options until buckets are counted anew.
 Where hudimeta wrote rules, hoodie.properties names their instant (`RULES_KEY`), so that a lost file is noticed.
 """
@@ -135,7 +136,7 @@ def encode_rules(rules: PartitionRules) -> bytes:
 
 
 def load_rules(storage: Storage, timeline: Timeline, properties: Mapping[str, str]) -> PartitionRules | None:
-    """The rules that count; None for a table that has none.
+    """The rules that count, for a write; None for a table that has none. Those that were taken back are removed.
 
     Args:
         storage: Rooted at the table.
@@ -147,7 +148,10 @@ def load_rules(storage: Storage, timeline: Timeline, properties: Mapping[str, st
         UnsupportedFeature: Rules of another kind.
     """
 
-    newest = max(_committed(storage, timeline), default="")
+    times = _times(storage)
+    gone = _taken_back(times, timeline)
+    forget_rules(storage, gone)
+    newest = max((time for time in times if time not in gone and _counts(timeline, time)), default="")
     stated = properties.get(RULES_KEY, "")
     if stated > newest and _was_completed(timeline, stated):
         hint = "Restore the file from a copy: without it nobody knows in which bucket a key is."
@@ -162,13 +166,20 @@ def committed_rules(storage: Storage, timeline: Timeline) -> list[PartitionRules
         storage: Rooted at the table.
         timeline: Of the table.
     """
-    return [_read(storage, time) for time in sorted(_committed(storage, timeline))]
+    times = _times(storage)
+    gone = _taken_back(times, timeline)
+    return [_read(storage, time) for time in sorted(times) if time not in gone and _counts(timeline, time)]
 
 
-def _committed(storage: Storage, timeline: Timeline) -> list[str]:
-    """The instants of rules that are no attempt."""
+def _times(storage: Storage) -> list[str]:
     names = [entry.name for entry in storage.list(FOLDER) if not entry.is_folder and entry.name.endswith(SUFFIX)]
-    return [time for time in (name.removesuffix(SUFFIX) for name in names) if _counts(timeline, time)]
+    return [name.removesuffix(SUFFIX) for name in names]
+
+
+def _taken_back(times: Iterable[str], timeline: Timeline) -> set[str]:
+    """Those that are no writes any more."""
+    old = {time for time in times if time != FIRST_INSTANT and timeline.get(time) is None}
+    return old & timeline.rolled_back if old else old
 
 
 def _counts(timeline: Timeline, time: str) -> bool:
