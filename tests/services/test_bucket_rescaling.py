@@ -134,6 +134,16 @@ def test_rules_that_a_rollback_of_apache_hudi_left_are_removed(tmp_path: Path) -
     assert not left.exists()
 
 
+def test_with_the_only_rules_their_folder_goes(tmp_path: Path) -> None:
+    """Apache Hudi takes the folder for a sign of rules, and fails where none are in it."""
+    table = made(tmp_path / "t", rules="")
+    saved = table.savepoint().instant
+    table.rescale_buckets(".*,3")
+    table.restore(saved)
+    assert not (tmp_path / "t" / CONFIGS).exists()
+    assert table.rescale_buckets(".*,3").commit is not None
+
+
 def test_options_of_a_write_do_not_count_beside_the_rules_of_the_table(tmp_path: Path) -> None:
     made(tmp_path / "t")
     report = Table(tmp_path / "t", {EXPRESSIONS: "2026,7"}).upsert(rows(range(80), 3))

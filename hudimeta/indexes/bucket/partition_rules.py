@@ -205,8 +205,11 @@ def put_rules(storage: Storage, rules: PartitionRules) -> None:
 
 
 def forget_rules(storage: Storage, instants: Iterable[str]) -> None:
-    """Remove the rules that instants brought which are taken back."""
+    """Remove the rules that instants brought which are taken back, and their folder if it is empty: Apache Hudi fails on it."""
     names = {f"{instant}{SUFFIX}" for instant in instants}
-    for entry in storage.list(FOLDER) if names else ():
-        if entry.name in names:
-            storage.delete(join(FOLDER, entry.name))
+    found = [entry.name for entry in storage.list(FOLDER)] if names else []
+    gone = [name for name in found if name in names]
+    for name in gone:
+        storage.delete(join(FOLDER, name))
+    if gone and not storage.list(FOLDER):
+        storage.delete_folder(FOLDER)
