@@ -253,7 +253,7 @@ class Coordinator:
                 check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
         if write.runs_a_plan and self._concurrency.prefers_writers:
             give_way_to_writers(self._storage, timeline, write.operation.value, publication.changed, alone=True)
-        extra = entries_of(self._properties, publication, self._rolling, timeline)
+        extra = entries_of(self._properties, publication, self._rolling, timeline, self.notes)
         if self._metadata is not None:
             extra |= self._metadata.commit(
                 timeline,

@@ -58,7 +58,7 @@ class RollingKeys:
 
 
 def entries_of(
-    properties: TableProperties, publication: Publication, rolling: RollingKeys, timeline: Timeline
+    properties: TableProperties, publication: Publication, rolling: RollingKeys, timeline: Timeline, notes: list[str]
 ) -> dict[str, str]:
     """The extraMetadata of a commit, but for what the metadata table adds.
 
@@ -67,7 +67,11 @@ def entries_of(
         publication: What is to be made visible.
         rolling: Entries that go from commit to commit.
         timeline: As listed under the table lock.
+        notes: Of the publication, which tell of rolling entries that no commit has.
     """
     remembered = json.dumps(what_never_changes(properties))
     own = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
-    return own | rolling.carried(timeline, own)
+    found = own | rolling.carried(timeline, own)
+    if lost := [name for name in rolling.names if not found.get(name)]:
+        notes.append(f"no value of {', '.join(lost)} was given, and none of the newest {rolling.lookback} commits has one")
+    return found

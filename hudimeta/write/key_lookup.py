@@ -16,7 +16,7 @@ from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, Index
 from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
 from hudimeta.indexes.bucket.consistent_hashing import HashRings
 from hudimeta.indexes.bucket.look_up import BucketLookUp, Buckets, SimpleBuckets, looks_bucketed
-from hudimeta.indexes.bucket.partition_rules import PartitionRules, load_rules
+from hudimeta.indexes.bucket.partition_rules import PartitionRules, load_rules, remove_taken_back
 from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
 from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
 from hudimeta.indexes.record_window.look_up import RecordWindowLookUp
@@ -98,7 +98,8 @@ class KeyLookup:
         if buckets is None or buckets.consistent:
             return
         now = load_rules(self._session.storage, timeline, load_properties(self._session.storage))
-        if now is not None and now.expressions != self.bucket_rules.expressions:
+        known = self.bucket_rules
+        if now is not None and (now.expressions, now.default) != (known.expressions, known.default):
             raise CommitConflict(operation, [("", "the rules of its buckets")], now.instant)
 
     @property
@@ -206,6 +207,7 @@ class KeyLookup:
         timeline = self._table.snapshot.timeline
         if settings.consistent:
             return HashRings(self._session.storage, timeline, settings.count, settings.fields)
+        remove_taken_back(self._session.storage, timeline)
         together = self._session.concurrency.non_blocking is not None
         return SimpleBuckets(self.bucket_rules, settings.fields, timeline if together else None)
 

@@ -129,6 +129,7 @@ def test_rules_that_a_rollback_of_apache_hudi_left_are_removed(tmp_path: Path) -
     table.restore(saved)
     left.write_bytes(data)
     assert ".*,3" not in str(Table(tmp_path / "t").call("partition_bucket_index_manager", show_config=True).to_pylist())
+    assert Table(tmp_path / "t").rescale_buckets(".*,5", dry_run=True).plan.former == "2026-02,4"
     assert left.exists()  # a question removes nothing
     assert Table(tmp_path / "t").upsert(rows(range(80), 4)).updated == 80
     assert not left.exists()

@@ -29,7 +29,8 @@ def test_a_commit_without_entries_takes_those_of_the_newest_that_has_them(tmp_pa
     table.upsert(simple_rows([1], 4))
     assert entries(table) == {}, "who does not ask carries nothing"
     near = Table(table.path, {**ROLLING, "hoodie.write.rolling.metadata.timeline.lookback.commits": "1"})
-    near.upsert(simple_rows([1], 5))
+    report = near.upsert(simple_rows([1], 5))
+    assert "no value of _Offset, _partition was given, and none of the newest 1 commits has one" in report.notes
     assert entries(table) == {}
     rolling.upsert(simple_rows([3], 6))
     assert entries(table) == {"_Offset": "21", "_partition": "3"}

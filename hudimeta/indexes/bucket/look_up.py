@@ -157,9 +157,10 @@ class SimpleBuckets:
             if number is None or number >= count or number in found:
                 why = "is no bucket's" if number is None else f"is of bucket {number}"
                 why += ", as another is" if number in found else ""
+                rules = self._rules.expressions
                 raise ConfigError(
-                    "hoodie.bucket.index.num.buckets",
-                    count,
+                    "hoodie.bucket.index.partition.expressions" if rules else "hoodie.bucket.index.num.buckets",
+                    rules or count,
                     f"what the table was written with: file group {file.file_id} in {partition!r} {why}",
                     "Give the number of buckets of the table's other writers, or its real index as hoodie.index.type.",
                 )

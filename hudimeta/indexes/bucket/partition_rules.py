@@ -28,6 +28,7 @@ from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.predicate import search_regex
 from hudimeta.storage import Storage, join
 from hudimeta.timeline import Timeline
+from hudimeta.types import Action
 
 __all__ = [
     "FIRST_INSTANT",
@@ -39,6 +40,7 @@ __all__ = [
     "forget_rules",
     "load_rules",
     "put_rules",
+    "remove_taken_back",
 ]
 
 FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
@@ -136,7 +138,7 @@ def encode_rules(rules: PartitionRules) -> bytes:
 
 
 def load_rules(storage: Storage, timeline: Timeline, properties: Mapping[str, str]) -> PartitionRules | None:
-    """The rules that count, for a write; None for a table that has none. Those that were taken back are removed.
+    """The rules that count; None for a table that has none.
 
     Args:
         storage: Rooted at the table.
@@ -147,10 +149,8 @@ def load_rules(storage: Storage, timeline: Timeline, properties: Mapping[str, st
         CorruptFileError: They cannot be read, or are not there any more.
         UnsupportedFeature: Rules of another kind.
     """
-
     times = _times(storage)
     gone = _taken_back(times, timeline)
-    forget_rules(storage, gone)
     newest = max((time for time in times if time not in gone and _counts(timeline, time)), default="")
     stated = properties.get(RULES_KEY, "")
     if stated > newest and _was_completed(timeline, stated):
@@ -202,6 +202,17 @@ def _read(storage: Storage, time: str) -> PartitionRules:
 def put_rules(storage: Storage, rules: PartitionRules) -> None:
     """Write rules down at their instant; of a run that died the same file may be there."""
     storage.put(join(FOLDER, f"{rules.instant}{SUFFIX}"), encode_rules(rules))
+
+
+def remove_taken_back(storage: Storage, timeline: Timeline) -> None:
+    """Remove rules that were taken back and left there; for writes, since others go by these rules until then.
+
+    Args:
+        storage: Rooted at the table.
+        timeline: Of the table.
+    """
+    if any(instant.action in (Action.ROLLBACK, Action.RESTORE) for instant in timeline):
+        forget_rules(storage, _taken_back(_times(storage), timeline))
 
 
 def forget_rules(storage: Storage, instants: Iterable[str]) -> None:
