@@ -69,6 +69,8 @@ _WRITABLE = (
     spark_types.TimestampType,
     spark_types.TimestampNTZType,
 )
+_DECLARED = tuple(kind for kind in _WRITABLE if kind is not spark_types.NullType)
+"""Types that a new column can have. Rows may hold the type of NULL, which fits whatever their column has."""
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -177,7 +179,7 @@ def declared_schema(schema: StructType) -> pa.Schema:
     """
     for column in schema:
         if not isinstance(column.dataType, VariantType):  # as whole columns alone
-            _refuse_unwritable(column.dataType, column.name)
+            _refuse_unwritable(column.dataType, column.name, _DECLARED)
     return _with_hudi_types(arrow_schema(schema), schema)
 
 
@@ -190,19 +192,19 @@ def _with_hudi_types(arrow: pa.Schema, schema: StructType) -> pa.Schema:
     return arrow
 
 
-def _refuse_unwritable(kind: DataType, path: str) -> None:
+def _refuse_unwritable(kind: DataType, path: str, taken: tuple[type[DataType], ...] = _WRITABLE) -> None:
     if isinstance(kind, ArrayType):
-        _refuse_unwritable(kind.elementType, f"{path}.element")
+        _refuse_unwritable(kind.elementType, f"{path}.element", taken)
     elif isinstance(kind, MapType):
-        _refuse_unwritable(kind.keyType, f"{path}.key")
-        _refuse_unwritable(kind.valueType, f"{path}.value")
+        _refuse_unwritable(kind.keyType, f"{path}.key", _DECLARED)
+        _refuse_unwritable(kind.valueType, f"{path}.value", taken)
     elif isinstance(kind, StructType):
         for column in kind:
-            _refuse_unwritable(column.dataType, f"{path}.{column.name}")
+            _refuse_unwritable(column.dataType, f"{path}.{column.name}", taken)
     elif getattr(kind, "collation", _BY_BYTES) != _BY_BYTES:
         hint = "Hudi tables keep none: take it off with CAST(… AS STRING), and say COLLATE in queries."
         raise UnsupportedFeature(f"writing column {path} with collation {kind.collation}", hint)
-    elif not isinstance(kind, _WRITABLE):
+    elif not isinstance(kind, taken):
         raise UnsupportedFeature(f"writing column {path} of type {kind.simpleString()}", "Cast it, to string for instance.")
 
 

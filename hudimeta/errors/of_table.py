@@ -186,5 +186,6 @@ class IndexNotReady(MetadataError):
     def __init__(self, index: str, state: str) -> None:
         self.index, self.state = index, state
         super().__init__(
-            f"index {index!r} is {state}", "See t.properties['hoodie.table.metadata.partitions'] for what is ready."
+            f"index {index!r} is {state.removesuffix('.')}",
+            "See t.properties['hoodie.table.metadata.partitions'] for what is ready.",
         )

@@ -9,14 +9,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
     ArrayType,
+    DataType,
     LongType,
+    MapType,
+    NullType,
     StringType,
     StructField,
     StructType,
     VariantType,
     _parse_datatype_json_string,
 )
-from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema, written_schema
+from pyspark_hudimeta.arrow_types import arrow_schema, declared_schema, fitted, spark_schema, written_schema
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
 
@@ -114,6 +117,19 @@ def test_types_that_a_hudi_table_has_not_are_refused_before_anything_is_written(
         with pytest.raises(UnsupportedFeature, match="writing column v"):
             written_schema(schema)
     assert written_schema(StructType([StructField("v", StringType())])).names == ["v"]
+
+
+@pytest.mark.parametrize("kind", [NullType(), ArrayType(NullType(), False), MapType(NullType(), NullType(), False)])
+def test_a_new_column_has_a_type(kind: DataType) -> None:
+    """`array()` and `map()` of a query have none: `CREATE TABLE … AS SELECT array() AS v` ended in a bare ValueError."""
+    schema = StructType([StructField("v", kind)])
+    with pytest.raises(UnsupportedFeature, match=r"column v\b.* of type void.*Cast it"):
+        declared_schema(schema)
+    if isinstance(kind, MapType):
+        with pytest.raises(UnsupportedFeature, match=r"column v.key of type void"):
+            written_schema(schema)
+    else:
+        assert written_schema(schema).names == ["v"], "rows for a column that has one"
 
 
 def test_a_variant_is_a_whole_column() -> None:

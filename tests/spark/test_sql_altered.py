@@ -54,6 +54,20 @@ def test_columns_are_altered_in_the_table_and_in_the_catalog(attached: SparkSess
     attached.sql(f"alter table {t} set tblproperties ('a' = 'b')")
 
 
+def test_new_columns_have_the_types_that_the_table_stores(attached: SparkSession, t: str) -> None:
+    """An entry that said SMALLINT was refused by every other session: the table holds an INT."""
+    attached.sql(f"create table {t} (id int, label string) using hudimeta tblproperties (primaryKey = 'id')")
+    added = "s smallint, l array<tinyint>, n struct<a: smallint, v: varchar(2)>, c char(3)"
+    with pytest.warns(HudiWarning, match=r"(n\.v varchar\(2\)|c char\(3\)) will not be cut") as said:
+        attached.sql(f"alter table {t} add columns ({added})")
+    assert any("n.v" in str(warning.message) for warning in said)
+    attached.sql(f"insert into {t} values (1, 'a', 2, array(3Y), named_struct('a', 4S, 'v', 'long'), 'longer')")
+    other = attached if REMOTE else attached.newSession()
+    assert rows(other, t) == [(1, "a", 2, [3], (4, "long"), "longer")]
+    shown = "struct<id:int,label:string,s:int,l:array<int>,n:struct<a:int,v:string>,c:string>"
+    assert other.table(t).schema.simpleString() == shown
+
+
 def test_new_columns_stand_before_those_of_the_partition(attached: SparkSession, t: str, tmp_path: Path) -> None:
     """As Apache Hudi has them: an INSERT without names goes by the places of columns."""
     made = attached.createDataFrame([(1, "x", "a")], "id int, p string, v string")

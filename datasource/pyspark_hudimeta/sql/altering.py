@@ -18,12 +18,12 @@ from pyspark.sql.types import StructField, StructType
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.schema import HUDI_TYPE_KEY, check_names
+from hudimeta.schema import HUDI_TYPE_KEY, check_names, normalise_schema
 from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, TableName, quoted
-from pyspark_hudimeta.arrow_types import declared_schema, nullable
+from pyspark_hudimeta.arrow_types import declared_schema, nullable, spark_schema
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
-from pyspark_hudimeta.sql.definition import declared_fields
+from pyspark_hudimeta.sql.declared import declared_fields
 from pyspark_hudimeta.sql.described import declared_type
 from pyspark_hudimeta.sql.paths import neighbour, spelling, spelt
 from pyspark_hudimeta.sql.registering import enter, keep_comment, renamed
@@ -195,7 +195,9 @@ def _last_before_partitions(entry: Entry, table: HudiTable) -> ColumnPlace | Non
 
 def _declaration(column: DeclaredColumn) -> str:
     """A new column as Spark adds it to the entry."""
-    words = [".".join(map(quoted, column.path)), declared_type(nullable(_type(column.kind, column.path[-1])))]
+    name = column.path[-1]
+    stored = normalise_schema(pa.schema([pa.field(name, _arrow_type(column.kind, name))]))  # a SMALLINT is an INT there
+    words = [".".join(map(quoted, column.path)), declared_type(spark_schema(stored)[0].dataType)]
     words += [f"COMMENT {literal(column.comment)}"] if column.comment is not None else []
     if column.place is not None:
         words.append("FIRST" if column.place.after is None else f"AFTER {quoted(column.place.after)}")

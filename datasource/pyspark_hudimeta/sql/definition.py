@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructField, StructType
 
 from hudimeta import Table
-from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
 from hudimeta.schema import normalise_schema
-from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, in_types_of_spark, quoted, without_defaults
+from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
@@ -28,6 +26,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_defaults, keep_defaults_at
+from pyspark_hudimeta.sql.declared import as_of_hudi, declared_fields
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
 from pyspark_hudimeta.sql.new_place import a_place, place_of, refuse_occupied, taken_back, taken_place
 from pyspark_hudimeta.sql.registering import comment_columns, register, renamed
@@ -37,7 +36,7 @@ from pyspark_hudimeta.sql.traces import without_trace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["create", "create_like", "declared_fields", "drop", "replaced"]
+__all__ = ["create", "create_like", "drop", "replaced"]
 
 _REGISTER = "Leave the list of columns out to register the table as it is."
 _NAME = re.compile(r"\w+", re.ASCII)
@@ -288,43 +287,7 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
 
 
 def _of_query(column: StructField) -> StructField:
-    return _as_of_hudi(StructField(column.name, nullable(column.dataType)), (column.metadata or {}).get(HUDI_TYPE))
-
-
-def declared_fields(text: str) -> StructType:
-    """The columns of a list of declarations, char and varchar as strings.
-
-    Raises:
-        UnsupportedFeature: What Spark's types do not know.
-    """
-    hint = (
-        "Give columns as name and type, with NOT NULL, DEFAULT and COMMENT if you like; other clauses Hudi tables do not have."
-    )
-    text, kinds = in_types_of_spark(text)
-    try:
-        found = StructType.fromDDL(text)
-    except ParseException as error:
-        raise UnsupportedFeature(f"the declaration of columns ({text})", hint) from error
-    if not isinstance(found, StructType) or not found.names:  # PySpark takes `id int primary key` for something else
-        raise UnsupportedFeature(f"the declaration of columns ({text})", hint)
-    return _without_lengths(StructType([_as_of_hudi(column, kinds.get(column.name)) for column in found]))
-
-
-def _as_of_hudi(column: StructField, kind: str | None) -> StructField:
-    if kind is None:
-        return column
-    return StructField(column.name, column.dataType, column.nullable, {**(column.metadata or {}), HUDI_TYPE: kind})
-
-
-def _without_lengths(columns: StructType) -> StructType:
-    """Char and varchar as the strings that Apache Hudi makes of them; it keeps no lengths."""
-    found = [column for column in columns if isinstance(column.dataType, (CharType, VarcharType))]
-    if not found:
-        return columns
-    named = ", ".join(f"{column.name} {column.dataType.simpleString()}" for column in found)
-    warnings.warn(f"a Hudi table has strings of any length only: {named} will not be cut, padded or checked", HudiWarning, 2)
-    plain = {c.name: StructField(c.name, StringType(), c.nullable, c.metadata) for c in found}
-    return StructType([plain.get(column.name, column) for column in columns])
+    return as_of_hudi(StructField(column.name, nullable(column.dataType)), (column.metadata or {}).get(HUDI_TYPE))
 
 
 def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
