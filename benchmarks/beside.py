@@ -45,7 +45,18 @@ def delta_merge(path: Path, rows: pa.Table, codec: str = "ZSTD") -> None:
 
 def delta_uris(path: Path) -> list[str]:
     """The files that a scan of the whole table reads: what a plan finds out."""
-    return list(_delta().DeltaTable(str(path)).file_uris())
+    return list(delta_open(path).file_uris())
+
+
+def delta_open(path: Path) -> Any:
+    """The table, for plans of it."""
+    return _delta().DeltaTable(str(path))
+
+
+def delta_refreshed(table: Any) -> list[str]:
+    """The files that a scan of an open table reads by now."""
+    table.update_incremental()
+    return list(table.file_uris())
 
 
 def delta_files(path: Path) -> int:

@@ -181,53 +181,80 @@ def _commits(settings: Settings) -> int:
     return settings.scaled(1_000, least=12)
 
 
-def _our_commits(kind: str, then_plan: bool) -> Side:
-    """One call is all the commits, or a plan after them."""
+def _batches(settings: Settings, more: int = 0) -> list[pa.Table]:
+    return [p13_small_commits.rows(number) for number in range(1, 1 + _commits(settings) + more)]
+
+
+def _our_commits(job: Job) -> None:
+    """One call is all the commits."""
+    with job.folder() as folder:
+        path, batches = folder / "t", _batches(job.settings)
+        ours.create(path, batches[0].schema, "id", "part", "ts", MOR, [])
+        with job.timed():
+            table = ours.open_table(path)
+            for batch in batches:
+                table.insert(batch)
+        job.fact("rows", ours.count(path))
+
+
+def _delta_commits(job: Job) -> None:
+    with job.folder() as folder:
+        path, batches = folder / "t", _batches(job.settings)
+        with job.timed():
+            for batch in batches:
+                beside.delta_load(path, batch, ["part"])
+        job.fact("rows", beside.count_arrow(beside.delta_uris(path)))
+
+
+def _our_plans(kept_open: bool) -> Side:
+    """Plans after the commits: of the table opened anew, or of one that is open, after one more commit each."""
 
     def run(job: Job) -> None:
         with job.folder() as folder:
-            path, batches = folder / "t", [p13_small_commits.rows(number) for number in range(1, 1 + _commits(job.settings))]
-            ours.create(path, batches[0].schema, "id", "part", "ts", kind, [])
-            written_in = Job(job.settings, 1, job.side)
-            with written_in.timed():
-                table = ours.open_table(path)
-                for batch in batches:
-                    table.insert(batch)
-            job.fact("rows", ours.count(path))
-            for _ in range(job.rounds if then_plan else 0):
+            path, batches = folder / "t", _batches(job.settings, job.rounds)
+            ours.create(path, batches[0].schema, "id", "part", "ts", MOR, [])
+            table, before = ours.open_table(path), _commits(job.settings)
+            for batch in batches[:before]:
+                table.insert(batch)
+            reader = ours.open_table(path)
+            ours.count_planned(reader, None)
+            for batch in batches[before:]:
+                table.insert(batch)
                 with job.timed():
-                    slices = ours.count_planned(ours.open_table(path), None)
-                job.note("slices", slices)
-            if not then_plan:
-                job.measured.calls += written_in.measured.calls
+                    slices = ours.count_planned(reader if kept_open else ours.open_table(path), None)
+            job.note("slices", slices)
 
     return run
 
 
-def _delta_commits(then_plan: bool) -> Side:
+def _delta_plans(kept_open: bool) -> Side:
     def run(job: Job) -> None:
         with job.folder() as folder:
-            path, batches = folder / "t", [p13_small_commits.rows(number) for number in range(1, 1 + _commits(job.settings))]
-            written_in = Job(job.settings, 1, job.side)
-            with written_in.timed():
-                for batch in batches:
-                    beside.delta_load(path, batch, ["part"])
-            job.fact("rows", beside.count_arrow(beside.delta_uris(path)))
-            for _ in range(job.rounds if then_plan else 0):
+            path, batches = folder / "t", _batches(job.settings, job.rounds)
+            before = _commits(job.settings)
+            for batch in batches[:before]:
+                beside.delta_load(path, batch, ["part"])
+            reader = beside.delta_open(path)
+            for batch in batches[before:]:
+                beside.delta_load(path, batch, ["part"])
                 with job.timed():
-                    job.note("files", beside.delta_files(path))
-            if not then_plan:
-                job.measured.calls += written_in.measured.calls
+                    files = len(beside.delta_refreshed(reader) if kept_open else beside.delta_uris(path))
+            job.note("files", files)
 
     return run
+
+
+def _plan_case(name: str, title: str, kept_open: bool) -> Case:
+    sides = {OURS: _our_plans(kept_open), DELTA: _delta_plans(kept_open)}
+    return Case(f"P25-{name}", title, sides, (at_most_times(DELTA, 0.2),), ROUNDS)
 
 
 def _commit_cases() -> list[Case]:
-    sides = {OURS: _our_commits(MOR, False), DELTA: _delta_commits(False)}
-    plans = {OURS: _our_commits(MOR, True), DELTA: _delta_commits(True)}
+    sides = {OURS: _our_commits, DELTA: _delta_commits}
     return [
         Case("P25-commits", "1,000 commits of 100 rows", sides, (at_most_times(DELTA, 1),), 1),
-        Case("P25-plan", "a plan after them", plans, (at_most_times(DELTA, 0.2),), ROUNDS),
+        _plan_case("plan", "a plan after them, of the table opened anew", kept_open=False),
+        _plan_case("plan-open", "the same of a table that is open, after one more commit", kept_open=True),
     ]
 
 

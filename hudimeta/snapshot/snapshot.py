@@ -16,7 +16,7 @@ from hudimeta.cached import cached_property
 from hudimeta.config import Options
 from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
 from hudimeta.errors import ConfigError, TableNotFound
-from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata, without_log_files
+from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata
 from hudimeta.storage import CountingStorage
 from hudimeta.table import properties as table_properties
 from hudimeta.table.modes import MetadataModes
@@ -63,6 +63,7 @@ class Snapshot:
         for_writes: A write rests on it: what every commit keeps counts (the metadata table, older names of columns), whatever
             options say of reads.
         seconds: What opening took.
+        told_slices: What `slices` told of the whole table, where that is little.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Snapshot:
         self._notes: list[str] = []
         self._parent: Snapshot | None = None
         self._as_now = False
+        self.told_slices: pa.Table | None = None
 
     @classmethod
     def open(cls, storage: CountingStorage, options: Options, as_of: str | None = None) -> Snapshot:
@@ -294,19 +296,9 @@ class Snapshot:
         Returns:
             Columns of `table.slices.slices_schema()`, one row a file group.
         """
-        from hudimeta.table.slices import slices_and_waiting, without_logs
+        from hudimeta.snapshot.visible_slices import visible_slices
 
-        read_optimized, kept = query_type is QueryType.READ_OPTIMIZED, self.kept_plan
-        found = kept.slices(partitions) if kept is not None else None
-        if found is not None:
-            return without_logs(found) if read_optimized else found
-        pieces = [self.files(partitions)] if partitions is not None else self.listing.file_pieces()
-        if read_optimized:
-            return slices_and_waiting(map(without_log_files, pieces), self.visibility)[0]
-        slices, waiting = slices_and_waiting(pieces, self.visibility)
-        if kept is not None and partitions is None:
-            kept.keep(slices, waiting)
-        return slices
+        return visible_slices(self, partitions, query_type)
 
     @cached_property
     def kept_plan(self) -> PlanCache | None:
