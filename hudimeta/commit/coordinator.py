@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hudimeta.commit.approach import Approach, Ready
 from hudimeta.commit.clean_run import CleanRunner
@@ -21,7 +21,7 @@ from hudimeta.commit.extra_metadata import RollingKeys, entries_of
 from hudimeta.commit.late_publication import settle_late
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
-from hudimeta.commit.markers import remove_markers
+from hudimeta.commit.markers import has_markers, remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
 from hudimeta.commit.planned_runs import running
 from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record, requested_content
@@ -81,7 +81,7 @@ class Coordinator:
         self.notes: list[str] = []  # of the last publication
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
-        self._held = contextlib.ExitStack()
+        self._held, self._publishes = contextlib.ExitStack(), False
 
     @property
     def times(self) -> InstantGenerator:
@@ -110,13 +110,10 @@ class Coordinator:
                 warnings.warn(f"the upkeep of the metadata table is left to a later write: {error}", HudiWarning, stacklevel=2)
         return undone
 
-    def dead(self, timeline: Timeline) -> list[Instant]:
-        """What `recover` would take back; see `Recovery.dead`."""
-        return self._recovery.dead(timeline)
-
-    def tidy(self, timeline: Timeline, instants: Sequence[Instant]) -> None:
-        """Remove what completed writes left beside their files; see `Recovery.tidy`."""
-        self._recovery.tidy(timeline, instants)
+    @property
+    def recovery(self) -> Recovery:
+        """Finds what dead writers left, and removes it."""
+        return self._recovery
 
     def recover_from_tasks(self) -> tuple[str, ...]:
         """Remove what tasks of earlier writes left; see `Recovery.after_tasks`. Returns dead writes that were rolled back."""
@@ -209,6 +206,7 @@ class Coordinator:
             HudiError: Anything else that failed before the last step.
         """
         self.notes.clear()
+        self._publishes = True
         approach, again = Approach(self._storage, self._properties, self._lock, self._metadata, self.notes), False
         while True:
             try:
@@ -373,10 +371,11 @@ class Coordinator:
             elif not found.is_completed:
                 self._recovery.undo(timeline, found, ())
 
-    def _give_up(self, write: OpenWrite) -> None:
+    def _give_up(self, write: OpenWrite, *, refused: bool = False) -> None:
         """Abort after an error, which matters more than one of the abort: then the next writer does it."""
         try:
-            self.abort(write)
+            without_files = refused and not has_markers(self._storage, write.instant)
+            (self.withdraw if without_files else self.abort)(write)
         except HudiError as error:
             warnings.warn(
                 f"instant {write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
@@ -386,13 +385,14 @@ class Coordinator:
     def writing(self, operation: Operation, timeline: Timeline) -> Iterator[tuple[OpenWrite, Timeline]]:
         """Begin a write; an exception inside the with block aborts it, unless its outcome cannot be known. See `begin`."""
         write, begun = self.begin(operation, timeline)
+        self._publishes = False
         try:
             yield write, begun
         except CommitOutcomeUnknown:
             self._held.close()
             raise
         except BaseException:
-            self._give_up(write)
+            self._give_up(write, refused=not self._publishes)
             raise
 
 

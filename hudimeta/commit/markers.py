@@ -23,6 +23,7 @@ __all__ = [
     "MarkerKind",
     "files_of_write",
     "has_direct_markers",
+    "has_markers",
     "marked_file_ids",
     "marked",
     "marked_output",
@@ -128,7 +129,7 @@ def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
         CorruptFileError: A marker that does not say what it stands for.
     """
     folder = marker_folder(instant)
-    if storage.stat(folder) is None:
+    if not has_markers(storage, instant):
         return None
     paths: set[str] = set()
     pending = [folder]
@@ -158,6 +159,11 @@ def marked_file_ids(storage: Storage, instant: str, partition_path: str) -> set[
         if parsed is not None and where == partition_path:
             found.add(parsed.file_id)
     return found
+
+
+def has_markers(storage: Storage, instant: str) -> bool:
+    """Whether a write may have made data files; one request."""
+    return storage.stat(marker_folder(instant)) is not None
 
 
 def files_of_write(storage: Storage, instant: str) -> list[str] | None:

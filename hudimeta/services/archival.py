@@ -202,7 +202,7 @@ def archive(session: WriteSession) -> ArchivalReport:
 def _archived(session: WriteSession, timeline: Timeline, the_plan: ArchivalPlan) -> ArchivalReport:
     """Run a plan. The caller holds the table lock."""
     if the_plan.instants:
-        session.coordinator.tidy(timeline, the_plan.instants)
+        session.coordinator.recovery.tidy(timeline, the_plan.instants)
     move_to_history(session.fenced, timeline, the_plan.instants)
     by_action: dict[str, int] = {}
     for instant in the_plan.instants:

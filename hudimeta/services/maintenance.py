@@ -204,7 +204,7 @@ def _waiting(session: WriteSession, snapshot: Snapshot, planned: Sequence[Instan
 def _look_recover(session: WriteSession, snapshot: Snapshot) -> DueService | None:
     if session.concurrency.failed_writes == "NEVER":
         return None
-    dead = session.coordinator.dead(snapshot.timeline)
+    dead = session.coordinator.recovery.dead(snapshot.timeline)
     named = ", ".join(f"{one.action.value} {one.time}" for one in dead)
     return DueService("recover", f"{len(dead):,} writes or runs died: {named}") if dead else None
 

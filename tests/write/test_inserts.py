@@ -63,9 +63,11 @@ def test_dropping_by_the_flag_keeps_one_row_a_key_of_the_batch_as_well(tmp_path:
 @BOTH
 def test_an_insert_may_fail_at_known_keys_and_writes_nothing_then(tmp_path: Path, kind: str) -> None:
     table = table_of(tmp_path, kind)
+    before = {file for file in tmp_path.rglob("*") if file.is_file()}
     with pytest.raises(DuplicateKeys, match=r"2 of the rows.*k0003, k0012") as raised:
         insert(table, simple_rows([3, 12, 40], 7), **{POLICY: "fail"})
     assert raised.value.keys == 2
+    assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
     table.check()
     assert insert(table, simple_rows([40, 41], 7), **{POLICY: "fail"}).inserted == 2
     table.model.write(Operation.INSERT, simple_rows([40, 41], 7))
