@@ -1,5 +1,7 @@
 """Tables of SQL that are functions: a Hudi table by the type of query, its changes, its metadata table and its timeline.
 
+Those that look for vectors are in `vector_functions`.
+
     pyspark_hudimeta.register_functions(spark)
     spark.sql("SELECT * FROM hudi_timeline('/data/trips')")
 
@@ -9,24 +11,23 @@ for each action of a DataFrame. What `analyze` found out travels to `eval` in it
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.functions import arrow_udf, udtf
 from pyspark.sql.types import BinaryType
-from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
+from pyspark.sql.udtf import AnalyzeArgument
 
 from hudimeta import Table, read_blobs
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, TableNotFound
+from hudimeta.errors import ConfigError
 from hudimeta.metadata.whole_records import WHOLE_RECORD
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import QueryType
-from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
-from pyspark_hudimeta.plain.location import resolve
+from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.function_calls import ROWS, BoundCall, called_as, located, newest_instant, optional, spark_rows, text
+from pyspark_hudimeta.vector_functions import HudiVectorSearch, HudiVectorSearchBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,7 @@ __all__ = [
     "HudiTableChanges",
     "HudiTimeline",
     "READ_BLOB",
+    "TABLE_PARAMETERS",
     "register_functions",
 ]
 
@@ -50,40 +52,6 @@ _KINDS = {"latest_state": QueryType.INCREMENTAL, "cdc": QueryType.CDC}
 _READS = (QueryType.SNAPSHOT.value, QueryType.READ_OPTIMIZED.value)
 """What `hudi_query` takes, as Hudi's does."""
 
-_ROWS = 4096
-
-
-@dataclass
-class BoundCall(AnalyzeResult):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """The columns of a call, and its arguments as constants.
-
-    Attributes:
-        path: Where the table is.
-        arguments: Whatever else the function was called with, checked.
-    """
-
-    path: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _called_as(usage: str) -> Callable[[Callable[..., BoundCall]], Callable[..., BoundCall]]:
-    """Makes an `analyze` refuse calls with other arguments by how the function is called; Spark names its parameters alone."""
-
-    def checking(analyze: Callable[..., BoundCall]) -> Callable[..., BoundCall]:
-        signature = inspect.signature(analyze)
-
-        def checked(*arguments: AnalyzeArgument, **named: AnalyzeArgument) -> BoundCall:
-            try:
-                signature.bind(*arguments, **named)
-            except TypeError as error:
-                name, given = usage.partition("(")[0], [*("?" for _ in arguments), *(f"{key} => ?" for key in named)]
-                raise ConfigError(f"call of {name}", ", ".join(given), usage, f"Call it so ({error}).") from None
-            return analyze(*arguments, **named)
-
-        return checked  # not by `functools.wraps`: Spark would look through it, and refuse the call itself
-
-    return checking
-
 
 class HudiQuery:
     """`hudi_query(path, 'snapshot' | 'read_optimized')`: the rows of a table, or those of its base files alone."""
@@ -92,25 +60,24 @@ class HudiQuery:
         self._bound = bound
 
     @staticmethod
-    @_called_as("hudi_query(path, 'snapshot' | 'read_optimized')")
+    @called_as("hudi_query(path, 'snapshot' | 'read_optimized')")
     def analyze(path: AnalyzeArgument, query_type: AnalyzeArgument) -> BoundCall:
         """The columns of the table; the rows are those of now.
 
         Raises:
             HudiError: No table, or another type of query.
         """
-        word = _text("query_type", query_type).lower()
+        word = text("query_type", query_type).lower()
         if word not in _READS:
             hint = "hudi_table_changes gives rows that changed; a reader with options does all else."
             raise ConfigError("query_type", word, " or ".join(_READS), hint)
-        location = _location(path)
-        newest = max((instant.time for instant in _table(location).timeline.writes), default=None)
-        arguments = {"query_type": word, "as_of": newest}
+        location = located(path)
+        arguments = {"query_type": word, "as_of": newest_instant(location)}
         return BoundCall(spark_schema(_scanned(location, arguments).schema), path=location, arguments=arguments)
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. `analyze` has read the arguments."""
-        return _rows(_scanned(self._bound.path, self._bound.arguments).to_batches(), self._bound)
+        return spark_rows(_scanned(self._bound.path, self._bound.arguments).to_batches(), self._bound)
 
 
 class HudiTableChanges:
@@ -124,7 +91,7 @@ class HudiTableChanges:
         self._bound = bound
 
     @staticmethod
-    @_called_as("hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])")
+    @called_as("hudi_table_changes(path, 'latest_state' | 'cdc', begin[, end])")
     def analyze(
         path: AnalyzeArgument, query_type: AnalyzeArgument, begin: AnalyzeArgument, end: AnalyzeArgument | None = None
     ) -> BoundCall:
@@ -133,20 +100,20 @@ class HudiTableChanges:
         Raises:
             HudiError: No table, or bounds that do not fit.
         """
-        word = _text("query_type", query_type).lower()
+        word = text("query_type", query_type).lower()
         if word not in _KINDS:
             raise ConfigError("query_type", word, " or ".join(_KINDS))
-        location = _location(path)
-        last = _optional("end", end)
+        location = located(path)
+        last = optional("end", end)
         if last is None:
             last = max((i.completed_at for i in _table(location).timeline.writes), default=None)
-        arguments = {"query_type": _KINDS[word].value, "begin": _text("begin", begin), "end": last}
+        arguments = {"query_type": _KINDS[word].value, "begin": text("begin", begin), "end": last}
         scan = _scanned(location, arguments)
         return BoundCall(spark_schema(scan.schema), path=location, arguments=arguments)
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. `analyze` has read the arguments."""
-        return _rows(_scanned(self._bound.path, self._bound.arguments).to_batches(), self._bound)
+        return spark_rows(_scanned(self._bound.path, self._bound.arguments).to_batches(), self._bound)
 
 
 class HudiMetadata:
@@ -159,14 +126,14 @@ class HudiMetadata:
         self._bound = bound
 
     @staticmethod
-    @_called_as("hudi_metadata(path[, partition])")
+    @called_as("hudi_metadata(path[, partition])")
     def analyze(path: AnalyzeArgument, partition: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of the records.
 
         Raises:
             HudiError: No table, no metadata table, or no such partition.
         """
-        location, name = _location(path), _optional("partition", partition)
+        location, name = located(path), optional("partition", partition)
         metadata = _table(location).metadata
         schema = WHOLE_RECORD if name is None and metadata.ready else metadata.record_schema(name or "files")
         return BoundCall(spark_schema(schema), path=location, arguments={"partition": name})
@@ -175,7 +142,7 @@ class HudiMetadata:
         """The rows. `analyze` has read the arguments."""
         metadata, name = _table(self._bound.path).metadata, self._bound.arguments["partition"]
         for records in metadata.whole_records() if name is None else [metadata.records(name)]:
-            yield from _rows(_plain(records).to_batches(max_chunksize=_ROWS), self._bound)
+            yield from spark_rows(_plain(records).to_batches(max_chunksize=ROWS), self._bound)
 
 
 class HudiTimeline:
@@ -188,7 +155,7 @@ class HudiTimeline:
         self._bound = bound
 
     @staticmethod
-    @_called_as("hudi_timeline(path[, archived])")
+    @called_as("hudi_timeline(path[, archived])")
     def analyze(path: AnalyzeArgument, archived: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of a timeline.
 
@@ -197,7 +164,7 @@ class HudiTimeline:
         """
         from hudimeta.timeline.summary import SCHEMA
 
-        location, word = _location(path), (_optional("archived", archived) or "false").lower()
+        location, word = located(path), (optional("archived", archived) or "false").lower()
         if word not in ("true", "false"):
             raise ConfigError("archived", word, "true or false")
         _table(location)  # a path without a table is refused here, where the user reads the reason
@@ -208,7 +175,7 @@ class HudiTimeline:
         from hudimeta.timeline.summary import summarise
 
         instants = summarise(_table(self._bound.path).timeline, self._bound.arguments["archived"])
-        return _rows(instants.to_batches(max_chunksize=_ROWS), self._bound)
+        return spark_rows(instants.to_batches(max_chunksize=ROWS), self._bound)
 
 
 class HudiFilesystemView:
@@ -218,7 +185,7 @@ class HudiFilesystemView:
         self._bound = bound
 
     @staticmethod
-    @_called_as("hudi_filesystem_view(path[, partitions])")
+    @called_as("hudi_filesystem_view(path[, partitions])")
     def analyze(path: AnalyzeArgument, partitions: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of file slices.
 
@@ -227,8 +194,8 @@ class HudiFilesystemView:
         """
         from hudimeta.procedures import FILESYSTEM_VIEW
 
-        pattern = _optional("partitions", partitions)
-        return BoundCall(spark_schema(FILESYSTEM_VIEW), path=_location(path), arguments={"pattern": pattern})
+        pattern = optional("partitions", partitions)
+        return BoundCall(spark_schema(FILESYSTEM_VIEW), path=located(path), arguments={"pattern": pattern})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. `analyze` has read the arguments."""
@@ -237,7 +204,7 @@ class HudiFilesystemView:
         pattern = self._bound.arguments["pattern"]
         given = (pattern,) if pattern else ()
         slices = filesystem_view(CountingStorage(open_storage(self._bound.path)), OPTIONS.read({}), *given)
-        return _rows(slices.to_batches(max_chunksize=_ROWS), self._bound)
+        return spark_rows(slices.to_batches(max_chunksize=ROWS), self._bound)
 
 
 FUNCTIONS: Mapping[str, type] = {
@@ -247,8 +214,16 @@ FUNCTIONS: Mapping[str, type] = {
     "hudi_timeline": HudiTimeline,
     "hudi_query_timeline": HudiTimeline,
     "hudi_filesystem_view": HudiFilesystemView,
+    "hudi_vector_search": HudiVectorSearch,
+    "hudi_vector_search_batch": HudiVectorSearchBatch,
 }
 """The functions by their names in SQL; `hudi_query_timeline` is Hudi's own name of `hudi_timeline`."""
+
+TABLE_PARAMETERS: Mapping[str, Mapping[str, int]] = {
+    **{name: {"path": 0} for name in FUNCTIONS},
+    "hudi_vector_search_batch": {"path": 0, "query_path": 2},
+}
+"""Their parameters that name tables, with their places among the arguments."""
 
 
 READ_BLOB = "read_blob"
@@ -269,38 +244,6 @@ def _read_blob(blobs: pa.Array) -> pa.Array:
     return read_blobs(blobs).cast(pa.binary())
 
 
-# Arguments
-
-
-def _location(argument: AnalyzeArgument) -> str:
-    path = _text("path", argument)
-    location = resolve(path)
-    try:
-        _table(location)
-    except TableNotFound as error:
-        if "/" in path:
-            raise
-        hint = "Attached sessions and pyspark_hudimeta.sql(spark, …) know names of the catalog, as SHOW TABLES lists them."
-        raise ConfigError("path", path, "the path of a table", hint) from error
-    return location
-
-
-def _text(name: str, argument: AnalyzeArgument) -> str:
-    if argument.isTable or not argument.isConstantExpression or argument.value is None:
-        raise ConfigError(name, "an expression", "a constant that is not null", "A table function is planned once a query.")
-    return str(argument.value).strip()
-
-
-def _optional(name: str, argument: AnalyzeArgument | None) -> str | None:
-    """Spark hands over an argument that was left out as None, or not at all."""
-    if argument is None or (argument.isConstantExpression and argument.value is None):
-        return None
-    return _text(name, argument)
-
-
-# Rows
-
-
 def _table(location: str) -> Table:
     return Table(location)
 
@@ -309,51 +252,8 @@ def _scanned(location: str, arguments: Mapping[str, Any]) -> Scan:
     return _table(location).scan(**arguments)
 
 
-def _rows(batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch], bound: BoundCall) -> Iterator[tuple[Any, ...]]:
-    """Rows as Spark takes them from a table function: tuples of Python values."""
-    expected = arrow_schema(bound.schema)
-    for batch in batches:
-        for start in range(0, batch.num_rows, _ROWS):
-            piece = fitted(batch.slice(start, _ROWS), expected)
-            yield from zip(*(_values(column) for column in piece.columns), strict=True)
-
-
 def _plain(table: pa.Table) -> pa.Table:
     """Dictionaries as what they stand for."""
     types = pa.types
     fields = [f.with_type(f.type.value_type) if types.is_dictionary(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields))
-
-
-def _values(column: pa.Array) -> list[Any]:
-    convert = _converter(column.type)
-    values: list[Any] = column.to_pylist()
-    return values if convert is None else [None if value is None else convert(value) for value in values]
-
-
-def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """Arrow gives maps as lists of pairs, Spark wants dictionaries; None for a type without maps inside."""
-    types = pa.types
-    if types.is_map(kind):
-        item = _converter(kind.item_type) or _same
-        return lambda pairs: {key: None if value is None else item(value) for key, value in pairs}
-    if types.is_list(kind):
-        inner = _converter(kind.value_type)
-        return inner and (lambda values: [None if value is None else inner(value) for value in values])
-    if types.is_struct(kind):
-        inside = {kind.field(n).name: _converter(kind.field(n).type) for n in range(kind.num_fields)}
-        changed = {name: convert for name, convert in inside.items() if convert is not None}
-        return _struct_converter(changed) if changed else None
-    return None
-
-
-def _struct_converter(changed: Mapping[str, Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def convert(value: dict[str, Any]) -> dict[str, Any]:
-        held = {name: change(value[name]) for name, change in changed.items() if value.get(name) is not None}
-        return {**value, **held}
-
-    return convert
-
-
-def _same(value: Any) -> Any:
-    return value

@@ -9,6 +9,7 @@ __all__ = [
     "incremental",  # incremental reads
     "native_files",  # files that any Parquet reader reads alike
     "native_slices",  # slices that Spark's own reader may read
+    "nearest",  # the rows whose vectors lie nearest to others
     "noting",  # what reads filter by, noted for advice
     "planner",  # which slices a predicate leaves
     "query_notes",  # these notes as a value

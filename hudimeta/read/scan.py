@@ -7,9 +7,9 @@ request means in the table of that moment.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["Scan"]
+
+T = TypeVar("T")
 
 MOST_PLANS = 5
 """How often a read is planned whose files cleaners remove again and again."""
@@ -165,6 +167,18 @@ class Scan:
             begin = time.perf_counter()
         self._read_seconds += time.perf_counter() - begin
 
+    def _all_batches(self) -> Iterable[pa.RecordBatch]:
+        return self._batches() if self._request.limit != 0 else ()
+
+    def _undisturbed(self, read: Callable[[], T]) -> T:
+        """What a read returns, planned again where a cleaner removed a file of it."""
+        while True:
+            try:
+                return read()
+            except FileRemoved as error:
+                if not self._plans_again(error):
+                    raise
+
     def _plans_again(self, error: FileRemoved) -> bool:
         """Forget the plan, of which a cleaner has removed a file, when the option says so; False when the read fails."""
         again = callable(self._moment) and self._snapshot.options.get(RETRY_ON_CLEAN)
@@ -196,12 +210,7 @@ class Scan:
 
         >>> table.scan(columns=["id"], limit=10).to_table()                    # doctest: +SKIP
         """
-        while True:
-            try:
-                return pa.Table.from_batches(list(self._batches()) if self._request.limit != 0 else [], self.schema)
-            except FileRemoved as error:
-                if not self._plans_again(error):
-                    raise
+        return self._undisturbed(lambda: pa.Table.from_batches(self._all_batches(), self.schema))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
         """The rows for whoever speaks the Arrow PyCapsule protocol: Polars, DuckDB, pandas …"""
@@ -246,17 +255,38 @@ class Scan:
 
         return duckdb_relation(self.to_table, connection)
 
+    def nearest(self, column: str, vectors: Any, k: int = 10, metric: str = "cosine") -> pa.Table:
+        """The rows of this scan whose vectors lie nearest to one or several others, as Apache Hudi's `hudi_vector_search`.
+
+        >>> table.scan("lang = 'en'").nearest("emb", [0.1, 0.9, 0.3], k=5).to_pandas()                 # doctest: +SKIP
+
+        Args:
+            column: A VECTOR, or any list of float, double or int8; rows without one are left out.
+            vectors: What is looked for: a list of numbers, or a list of such lists.
+            k: Rows for each vector.
+            metric: `cosine`, `l2` or `dot_product`.
+
+        Returns:
+            The columns of the scan without `column`, then `_hudi_query_index` int64 (which of several vectors, from 0 on) and
+            `_hudi_distance` double; the nearest first.
+
+        Raises:
+            ConfigError: No such column, or arguments that do not fit it.
+        """
+        from hudimeta.read.nearest import nearest_of
+
+        names = self._request.columns
+        if names is None or column.lower() in map(str.lower, names):
+            wanted = nearest_of(self.schema, column, vectors, k, metric)
+            return self._undisturbed(lambda: wanted.rows(self._all_batches()))
+        return Scan(self._moment, replace(self._request, columns=(*names, column))).nearest(column, vectors, k, metric)
+
     def count(self) -> int:
         """How many rows there are: from statistics and footers where they tell, else from as few columns as possible.
 
         >>> table.scan("month = '2026-01'").count()                            # doctest: +SKIP
         """
-        while True:
-            try:
-                return self._count() if self._request.limit != 0 else 0
-            except FileRemoved as error:
-                if not self._plans_again(error):
-                    raise
+        return self._undisturbed(self._count) if self._request.limit != 0 else 0
 
     def _count(self) -> int:
         limit = self._request.limit

@@ -6,10 +6,10 @@ view or a common table expression. Whoever asks knows the catalog.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hudimeta.sql.cursor import Cursor, Unread, Word
+from hudimeta.sql.cursor import Cursor, Unread
 from hudimeta.sql.statement import TableName
 
 __all__ = ["Reference", "function_tables", "identifier_calls", "moment", "references"]
@@ -87,21 +87,20 @@ def references(text: str) -> list[Reference]:
     return [one for one in found if len(one.name.parts) > 1 or one.name.table.lower() not in named]
 
 
-def function_tables(text: str, functions: Container[str]) -> list[tuple[str, int, int]]:
+def function_tables(text: str, functions: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, int]]:
     """What calls of table functions name as their table: the text, and the place of the literal. Empty for unreadable text.
 
     Args:
         text: The query.
-        functions: Lower-case names; their table is the first argument, or the one named `path` or `table`.
+        functions: By their lower-case names the parameters that name tables, with their places among the arguments.
     """
-    found = []
+    found: list[tuple[str, int, int]] = []
     try:
         cursor = Cursor(text)
         while not cursor.done:
             word = cursor.next()
             if word.kind != "string" and word.text.lower() in functions and cursor.peek() == "(":
-                argument = _table_argument(cursor.inside())
-                found += [(argument.text, argument.start, argument.end)] if argument is not None else []
+                found += _table_arguments(cursor.inside(), functions[word.text.lower()])
     except Unread:
         return []
     return found
@@ -122,20 +121,20 @@ def identifier_calls(text: str) -> list[tuple[str, int, int]]:
     return found
 
 
-def _table_argument(inside: Cursor) -> Word | None:
+def _table_arguments(inside: Cursor, places: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """The texts among the arguments of a call that name tables."""
     number = 0
     while not inside.done:
-        named = inside.peek() if inside.peek(1) == "=>" else ""
+        named = inside.peek().lower() if inside.peek(1) == "=>" else ""
         inside.at += 2 if named else 0
         word = inside.next()
         alone = inside.done or inside.peek() == ","
-        if named in ("PATH", "TABLE") or (not named and number == 0):
-            return word if word.kind == "string" and alone else None
+        if word.kind == "string" and alone and (named in places if named else number in places.values()):
+            yield word.text, word.start, word.end
         if not inside.done and inside.peek() != ",":
             inside.until(",")
         inside.accept(",")
         number += 1
-    return None
 
 
 def moment(cursor: Cursor) -> tuple[str, bool] | None:

@@ -69,5 +69,18 @@ def test_apache_hudi_reads_them_and_goes_on(hudi: ApacheHudi, tmp_path: Path, ki
     right[0] = row(1, 4, [1, 1, 1])
     assert in_order(hudi.read(path).table) == [by_hudi(one) for one in right]
     assert bytes(hudi.sql(f"select read_blob(doc) as content from {name} where id = 1")["content"][0].as_py()) == b"4"
+    compare_searches(hudi, name, path)
     report = hudimeta.Table(path).metadata.validate()
     assert report.holds, str(report)
+
+
+def compare_searches(hudi: ApacheHudi, name: str, path: Path) -> None:
+    """Both find the same vectors, at the same distances, and tell of them in the same columns."""
+    for column, near, word in (("emb", "float", "cosine"), ("emb", "float", "l2"), ("small", "int", "dot_product")):
+        size = 3 if column == "emb" else 2
+        vector = ", ".join(f"cast({n + 1} as {near})" for n in range(size))
+        theirs = hudi.sql(f"select * from hudi_vector_search('{name}', '{column}', array({vector}), 2, '{word}')")
+        ours = hudimeta.Table(path).scan().nearest(column, list(range(1, size + 1)), 2, word)
+        assert theirs.column_names == ours.column_names
+        assert theirs["id"].to_pylist() == ours["id"].to_pylist()
+        assert theirs["_hudi_distance"].to_pylist() == pytest.approx(ours["_hudi_distance"].to_pylist(), abs=1e-6)

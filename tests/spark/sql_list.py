@@ -115,6 +115,13 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("CREATE TABLE vectors (id INT, emb VECTOR(2), doc BLOB) USING {format}", _DDL, _NOT_IN_HUDI, newer=SAME),
         Listed("INSERT INTO vectors VALUES (1, array(0.5f, 1f), NULL)", _DML, _NOT_IN_HUDI, newer=SAME),
         Listed("SELECT id, emb, doc FROM vectors", _QUERIES, _NOT_IN_HUDI, newer=SAME),
+        Listed("SELECT id FROM hudi_vector_search('vectors', 'emb', array(1, 2), 5, 'l2')", _QUERIES, _NOT_IN_HUDI, newer=SAME),
+        Listed(
+            "SELECT id, _hudi_query_id FROM hudi_vector_search_batch('vectors', 'emb', 'vectors', 'emb', 5)",
+            _QUERIES,
+            _NOT_IN_HUDI,
+            newer=SAME,
+        ),
         Listed("CREATE TABLE lengths (id INT, v VARCHAR(3), c CHAR(4)) USING {format}", _SPARK),
         Listed("INSERT INTO lengths VALUES (1, 'abcd', 'ab')", _DML),
         Listed("SELECT id, v, c FROM lengths", _QUERIES),

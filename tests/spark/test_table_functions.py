@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyspark_hudimeta
 import pytest
 from pyspark.errors import AnalysisException
@@ -144,6 +145,78 @@ def test_what_does_not_fit_is_refused_when_the_query_is_made(spark: SparkSession
     pyspark_hudimeta.register_functions(spark)
     create(tmp_path / "t")
     assert says in refusal(lambda: spark.sql(f"select * from {call.format(path=tmp_path / 't')}").collect())
+
+
+def vectors(path: Path, ids: range, **names: str) -> hudimeta.Table:
+    """A table of vectors, by other names of its columns if need be."""
+    emb = pa.field(names.get("emb", "emb"), pa.list_(pa.float32()), metadata={"hudi_type": "VECTOR(2)"})
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field(names.get("note", "note"), pa.string()), emb])
+    table = hudimeta.Table.create(path, schema, key="id")
+    found = [[i, f"n{i}", None if i == 4 else [i, 9 - i]] for i in ids]
+    table.insert(pa.table([pa.array(column) for column in zip(*found, strict=True)], schema.names))
+    return table
+
+
+@pytest.mark.rotation(2)
+def test_the_vectors_nearest_to_one(sql: Callable[[str], Any], tmp_path: Path) -> None:
+    table = vectors(tmp_path / "t", range(10))
+    call = f"hudi_vector_search('{table.path}', 'emb', array(0.5, 3.25), 3{{}})"
+    for words, metric in (("", "cosine"), (", 'INNER_PRODUCT', 'brute_force'", "dot_product")):
+        expected = table.scan().nearest("emb", [0.5, 3.25], 3, metric)
+        found = sql(f"select * from {call.format(words)}")
+        assert found.column_names == expected.column_names
+        assert found.to_pylist() == expected.to_pylist()
+    told = sql(f"select note from {call.format('')} where id in (select id from {call.format('')}) order by _hudi_distance")
+    assert told["note"].to_pylist() == table.scan().nearest("emb", [0.5, 3.25], 3)["note"].to_pylist()
+
+
+@pytest.mark.rotation(2)
+def test_the_vectors_nearest_to_those_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    table, asked = vectors(tmp_path / "t", range(10)), vectors(tmp_path / "asked", range(3, 6), emb="query", note="NOTE")
+    for name, path in (("searched_by", table.path), ("searched_for", asked.path)):
+        pyspark_hudimeta.sql(spark, f"create table {name} using hudimeta location '{path}'")
+    try:
+        call = "hudi_vector_search_batch('searched_by', 'emb', 'searched_for', 'query', 2, 'l2')"
+        found = pyspark_hudimeta.sql(spark, f"select * from {call}").toArrow()
+    finally:
+        pyspark_hudimeta.sql(spark, "drop table searched_by")
+        pyspark_hudimeta.sql(spark, "drop table searched_for")
+    meta = [name for name in table.scan().schema.names if name.startswith("_hoodie")]
+    beside = [*(f"_hudi_query_{name}" for name in meta), "_hudi_query_id", "_hudi_query_NOTE"]
+    assert found.column_names == [*meta, "id", "note", *beside, "_hudi_query_index", "_hudi_distance"]
+    names = ["_hudi_query_id", "_hudi_query_index", "id", "_hudi_distance"]
+    near = [tuple(row.values()) for row in found.select(names).to_pylist()]
+    assert near[0] == (3, 0, 3, 0.0)
+    assert near[2] == (5, 1, 5, 0.0)
+    assert [(query, number, round(distance, 3)) for query, number, _, distance in near] == [
+        (3, 0, 0.0),
+        (3, 0, 1.414),
+        (5, 1, 0.0),
+        (5, 1, 1.414),
+    ]
+
+
+@pytest.mark.rotation(2)
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("('{path}', 'emb', array(1), 3)", "a list of 2 numbers"),
+        ("('{path}', 'emb', array('a', 'b'), 3)", "HUDIMETA_CONFIG: argument 'vector'"),
+        ("('{path}', 'emb', array(1, null), 3)", "an array of numbers"),
+        ("('{path}', 'id', array(1, 2), 3)", "a column of vectors"),
+        ("('{path}', 'emb', array(1, 2), 0)", "a number of rows, 1 or more"),
+        ("('{path}', 'emb', array(1, 2), 3, 'far')", "dot_product"),
+        ("('{path}', 'emb', array(1, 2), 3, 'l2', 'hnsw')", "brute_force"),
+        ("('{path}', 'emb', array(1, 2))", "call of hudi_vector_search"),
+        ("_batch('{path}', 'emb', '{path}', 'note', 3)", "a column of vectors"),
+        ("_batch('{path}', 'emb', '/no/such/folder', 'emb', 3)", "HUDIMETA_TABLE_NOT_FOUND"),
+    ],
+)
+def test_a_search_that_does_not_fit_is_refused(spark: SparkSession, tmp_path: Path, call: str, says: str) -> None:
+    pyspark_hudimeta.register_functions(spark)
+    vectors(tmp_path / "t", range(2))
+    text = f"select * from hudi_vector_search{call.format(path=tmp_path / 't')}"
+    assert says in refusal(lambda: spark.sql(text).collect())
 
 
 def test_every_file_slice(sql: Callable[[str], Any], tmp_path: Path) -> None:

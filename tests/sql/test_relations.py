@@ -77,7 +77,7 @@ def test_calls_of_identifier_are_found_with_their_arguments() -> None:
     assert identifier_calls("select `identifier` (1), identifier, 'open") == []
 
 
-FUNCTIONS = ("hudi_timeline", "hudi_table_changes")
+FUNCTIONS = {"hudi_timeline": {"path": 0}, "hudi_table_changes": {"path": 0}, "both": {"path": 0, "query_path": 2}}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,7 @@ FUNCTIONS = ("hudi_timeline", "hudi_table_changes")
     [
         ("select * from hudi_timeline('t'), HUDI_TIMELINE ( 'db.u', true ) where x = 'hudi_timeline(''v'')'", ["t", "db.u"]),
         ("select * from hudi_table_changes(query_type => 'cdc', begin => f(1, 2), path => 't')", ["t"]),
+        ("select * from both('t', 'c', 'u', 'd', 5), both(query_path => 'v', k => g('w'), path => 'x')", ["t", "u", "v", "x"]),
         ("select * from hudi_timeline('t' || 'u')", []),
         ("select * from hudi_timeline(:name) join other('t')", []),
         ("select hudi_timeline from hudi_timeline", []),

@@ -31,7 +31,7 @@ from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 from pyspark_hudimeta.sql.traces import without_trace
-from pyspark_hudimeta.table_functions import FUNCTIONS
+from pyspark_hudimeta.table_functions import FUNCTIONS, TABLE_PARAMETERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -146,7 +146,7 @@ class _Exchange:
         text = self._text
         if self._session.parameters and _FUNCTION.search(text):
             text = with_literals(text, literals(self._session.parameters))
-        for named, start, end in reversed(function_tables(text, FUNCTIONS)):
+        for named, start, end in reversed(function_tables(text, TABLE_PARAMETERS)):
             entry = self._session.entry_named(named) if "/" not in named else None
             if entry is not None:
                 text = f"{text[:start]}{literal(entry.location)}{text[end:]}"
