@@ -304,6 +304,17 @@ COMPRESSION = OPTIONS.choice(
     ["zstd", "gzip", "snappy", "uncompressed"],
     "Compression of base files; Hudi's own default is gzip, which costs many times the CPU.",
 )
+ROW_GROUP_BYTES = OPTIONS.count(
+    "hoodie.parquet.block.size",
+    120 << 20,
+    "Bytes of a row group of base files, about, as its rows take them in Arrow. Not set, it has 131,072 rows at most, too.",
+)
+PAGE_BYTES = OPTIONS.count(
+    "hoodie.parquet.page.size", 1 << 20, "Bytes of a page of base files, about; a page has 8,192 rows at most."
+)
+DICTIONARIES = OPTIONS.flag(
+    "hoodie.parquet.dictionary.enabled", True, "Columns of base files whose values come again are written with dictionaries."
+)
 LOG_BLOCK_FORMAT = OPTIONS.choice(
     "hoodie.logfile.data.block.format",
     "parquet",

@@ -63,8 +63,8 @@ _TUNING = """
     metadata.repartition.min.partitions.threshold metadata.spillable.map.path
     metadata.streaming.write.datatable.write.statuses.coalesce.divisor metadata.streaming.write.enabled
     metadata.write.concurrency.mode optimistic.consistency.guard.sleep_time_ms optimized.log.blocks.scan.enable
-    parquet.block.size parquet.bloom.filter.enabled parquet.compression.ratio parquet.dictionary.enabled
-    parquet.field_id.write.enabled parquet.page.size record.index.input.storage.level record.index.use.caching
+    parquet.bloom.filter.enabled parquet.compression.ratio parquet.field_id.write.enabled
+    record.index.input.storage.level record.index.use.caching
     record.size.estimation.threshold record.size.estimator.average.metadata.size record.size.estimator.class
     release.resource.on.completion.enable rollback.parallelism rollback.shuffle.parallelism sensitive.config.keys
     simple.index.input.storage.level simple.index.parallelism simple.index.use.caching spark.polaris.catalog.class

@@ -98,7 +98,7 @@ class CopiedFiles:
         return pa.concat_tables([wanted.empty_table(), *pieces])
 
     def write(
-        self, stream: Any, name: str, avro_schema: str, bloom: BloomSettings, bounds_of: Sequence[str]
+        self, stream: Any, name: str, avro_schema: str, bloom: BloomSettings | None, bounds_of: Sequence[str]
     ) -> BaseFileSummary:
         """Write the new file.
 
@@ -106,7 +106,7 @@ class CopiedFiles:
             stream: Has `write(bytes)`; closing it stays with the caller.
             name: Of the file.
             avro_schema: For the footer.
-            bloom: Of the filter over record keys.
+            bloom: Of the filter over record keys; None for none.
             bounds_of: Columns to keep bounds of.
         """
         footers = [footer_of(source.metadata, source.path) for source in self._sources]

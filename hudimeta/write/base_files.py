@@ -12,7 +12,15 @@ import pyarrow as pa
 
 from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.config import Options
-from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
+from hudimeta.config.options import (
+    BLOOM_FPP,
+    BLOOM_MOST_KEYS,
+    BLOOM_TYPE,
+    COMPRESSION,
+    DICTIONARIES,
+    PAGE_BYTES,
+    ROW_GROUP_BYTES,
+)
 from hudimeta.formats.bloom import TypeCode
 from hudimeta.formats.parquet import (
     BLOOM_TYPE_KEY,
@@ -42,7 +50,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import BaseFileName, WriteToken, new_file_id
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
 
-__all__ = ["BaseFileWriter", "FileFormat", "bloom_settings"]
+__all__ = ["BaseFileWriter", "FileFormat", "parquet_settings"]
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,7 @@ class FileFormat:
 
     Attributes:
         avro_schema: The table's schema as JSON, meta columns included, for the footer.
-        codec: Parquet compression.
-        bloom: Of the bloom filter over record keys.
+        parquet: Codec, sizes and bloom filter of the files.
         statistics: Columns to compute statistics of; empty for a table that keeps none.
         regime: "V1" or "V2", the form of the statistics' bounds.
         facts: What other indexes want to know of each file.
@@ -62,8 +69,7 @@ class FileFormat:
     """
 
     avro_schema: str
-    codec: str = "zstd"
-    bloom: BloomSettings = field(default_factory=BloomSettings)
+    parquet: ParquetSettings = field(default_factory=ParquetSettings)
     statistics: tuple[str, ...] = ()
     regime: str = "V1"
     facts: WantedFacts = field(default_factory=WantedFacts)
@@ -82,10 +88,17 @@ def _keeps_rows(merged: pa.Table, base: pa.Table, rules: MergeRules) -> bool:
     return rules.merger is None and merged.num_rows == base.num_rows
 
 
-def bloom_settings(options: Options) -> BloomSettings:
-    """How the options of a write want the bloom filters of record keys."""
+def parquet_settings(options: Options) -> ParquetSettings:
+    """How the options of a write want base files."""
     kind: TypeCode = "SIMPLE" if options.get(BLOOM_TYPE) == "SIMPLE" else "DYNAMIC_V0"
-    return BloomSettings(kind, options.get(BLOOM_FPP), options.get(BLOOM_MOST_KEYS))
+    return ParquetSettings(
+        options.get(COMPRESSION) or "zstd",
+        row_group_bytes=options.get(ROW_GROUP_BYTES),
+        row_group_rows=None if options.is_set(ROW_GROUP_BYTES) else ParquetSettings.row_group_rows,
+        page_bytes=options.get(PAGE_BYTES),
+        dictionary=options.get(DICTIONARIES),
+        bloom=BloomSettings(kind, options.get(BLOOM_FPP), options.get(BLOOM_MOST_KEYS)),
+    )
 
 
 @dataclass(frozen=True)
@@ -258,7 +271,7 @@ class BaseFileWriter:
         """
         name, form = BaseFileName(file_id, str(token), self._instant), self._format
         with marked_output(self._storage, self._instant, _marker(partition_path, name), in_task=form.in_task) as stream:
-            written = files.write(stream, str(name), form.avro_schema, form.bloom, form.statistics)
+            written = files.write(stream, str(name), form.avro_schema, form.parquet.bloom, form.statistics)
         moved = KeyChanges(added=single_array(files.keys)) if form.facts.keys else None
         rows = files.columns([wanted.column for wanted in form.facts.expressions])
         return self._recorded(_File(partition_path, name, rows, FileFacts(moved), inserted=written.rows), written)
@@ -267,16 +280,15 @@ class BaseFileWriter:
         marker = _marker(file.partition_path, file.name, merges=file.previous is not None)
         form, name = self._format, str(file.name)
         stored = as_stored(file.rows if form.populate else hide_meta_columns(file.rows, file_name=True), form.avro_schema)
-        settings = ParquetSettings(form.codec, bloom=form.bloom)
         with marked_output(self._storage, self._instant, marker, in_task=form.in_task) as stream:
             if file.kept is not None:
-                written = file.kept.write(stream, stored, name, form.avro_schema, settings, form.statistics, file.known)
+                written = file.kept.write(stream, stored, name, form.avro_schema, form.parquet, form.statistics, file.known)
             else:
                 written = write_base_file(
                     stream,
                     stored,
                     avro_schema=form.avro_schema,
-                    settings=settings,
+                    settings=form.parquet,
                     bounds_of=form.statistics,
                     known=file.known,
                     name=name,

@@ -273,7 +273,7 @@ class LogFileWriter:
 
     def _parquet_block(self, rows: pa.Table, header: Mapping[HeaderKey, str], entries: _Entries) -> bytearray:
         stored = as_stored(rows, header[HeaderKey.SCHEMA])
-        content = encode_parquet_content(stored, compression=self._format.codec, entries=entries)
+        content = encode_parquet_content(stored, compression=self._format.parquet.compression, entries=entries)
         return frame_block(BlockType.PARQUET_DATA, header, content)
 
     def _statistics(self, rows: pa.Table, partition_path: str, name: str) -> pa.Table:

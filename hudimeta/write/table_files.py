@@ -41,7 +41,7 @@ from hudimeta.table.column_defaults import column_defaults
 from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
-from hudimeta.write.base_files import BaseFileWriter, FileFormat, bloom_settings
+from hudimeta.write.base_files import BaseFileWriter, FileFormat, parquet_settings
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.key_lookup import KeyLookup
 from hudimeta.write.log_files import LogFileWriter, LogForm
@@ -213,8 +213,7 @@ class TableFiles:
             columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
         return FileFormat(
             table_avro_schema(schema, session.properties.name, meta_columns=True),
-            session.options.get(keys.COMPRESSION) or "zstd",
-            bloom_settings(session.options),
+            parquet_settings(session.options),
             columns,
             regime,
             self.facts_wanted(),

@@ -40,6 +40,8 @@ __all__ = ["BaseFileSummary", "ParquetFileWriter", "ParquetSettings", "write_bas
 
 CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
+REPEATED_COLUMNS = (META_COLUMNS[0], META_COLUMNS[3], META_COLUMNS[4])
+"""All rows of a write, a partition or a file have the same value here, which takes no bytes of a file."""
 UNIQUE_COLUMNS = (META_COLUMNS[1], RECORD_KEY)
 """Every row has its own value here: a dictionary would be tried and thrown away."""
 _GATHERED_BYTES = 1 << 18
@@ -60,8 +62,8 @@ class ParquetSettings:
     Attributes:
         compression: `hoodie.parquet.compression.codec`.
         level: Of the codec, None for the usual one.
-        row_group_bytes: Arrow bytes of a row group at most (`hoodie.parquet.block.size`).
-        row_group_rows: Its rows at most.
+        row_group_bytes: Arrow bytes of a row group at most, see `_content_bytes` (`hoodie.parquet.block.size`).
+        row_group_rows: Its rows at most; None for as many as there are.
         page_bytes: `hoodie.parquet.page.size`.
         page_rows: Rows of a page at most; an older pyarrow knows only bytes.
         dictionary: `hoodie.parquet.dictionary.enabled`, for columns whose values come again.
@@ -71,7 +73,7 @@ class ParquetSettings:
     compression: str = "zstd"
     level: int | None = None
     row_group_bytes: int = 120 * 1024 * 1024
-    row_group_rows: int = _ROW_GROUP_ROWS
+    row_group_rows: int | None = _ROW_GROUP_ROWS
     page_bytes: int = 1024 * 1024
     page_rows: int = _PAGE_ROWS
     dictionary: bool = True
@@ -195,7 +197,7 @@ class ParquetFileWriter:
         self._keys.append(rows[RECORD_KEY] if keys is None else keys)
         self._rows += rows.num_rows
         self._pending.append(rows.replace_schema_metadata(None))
-        self._pending_bytes += rows.nbytes
+        self._pending_bytes += _content_bytes(rows)
         if self._pending_bytes >= self._settings.row_group_bytes:
             self._flush()
 
@@ -208,7 +210,8 @@ class ParquetFileWriter:
         if not rows.num_rows:
             return
         by_bytes = round(self._pending_bytes / self._settings.row_group_bytes)
-        groups = max(1, by_bytes, -(-rows.num_rows // self._settings.row_group_rows))
+        by_rows = -(-rows.num_rows // (self._settings.row_group_rows or rows.num_rows))
+        groups = max(by_bytes, by_rows)
         self._file.write_table(without_hidden_nulls(rows), row_group_size=max(1, -(-rows.num_rows // groups)))
         self._pending, self._pending_bytes = [], 0
 
@@ -228,6 +231,13 @@ class ParquetFileWriter:
             self._bounds.tell(name, *bounds)
         footer = ParquetFooter(self._rows, entries, metadata)
         return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
+
+
+def _content_bytes(rows: pa.Table) -> int:
+    """Arrow bytes of rows, without those meta columns that repeat a value: as texts they outweigh narrow rows."""
+    return sum(
+        column.nbytes for name, column in zip(rows.column_names, rows.columns, strict=True) if name not in REPEATED_COLUMNS
+    )
 
 
 def write_base_file(

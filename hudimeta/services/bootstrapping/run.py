@@ -36,7 +36,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline import DEFAULT_FOLDER, InstantGenerator, SystemClock, TimelineWriter
 from hudimeta.types import Action, Operation, TableType
-from hudimeta.write.base_files import bloom_settings
+from hudimeta.write.base_files import parquet_settings
 from hudimeta.write.creation import planned_properties
 from hudimeta.write.streaming import write_stream
 
@@ -159,8 +159,7 @@ def _make(
     if works:
         rows = SourceRows(source, the_plan.schema, dict(properties))
         generator = KeyGenerator.from_properties(properties).of_an_empty_table()
-        codec = options.get(keys.COMPRESSION) or "zstd"
-        write = WriteSkeleton(storage, rows, generator, codec, bloom_settings(options))
+        write = WriteSkeleton(storage, rows, generator, parquet_settings(options))
         files = engine.map(write, works)
         root = without_user(source.root)
         for path, data in encode_indexes(root, [work.source for work in works], now_ms()).items():

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import open_base_file
-from hudimeta.formats.parquet import BloomSettings, ParquetSettings, write_base_file
+from hudimeta.formats.parquet import ParquetSettings, write_base_file
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import KeyGenerator, PartitionLayout, add_meta_columns
 from hudimeta.keys.partition_metafile import mark_partition
@@ -87,15 +87,13 @@ class WriteSkeleton:
         table: Rooted at the table.
         rows: Reads the source.
         generator: Makes record keys.
-        codec: Parquet compression.
-        bloom: Of the bloom filter over record keys.
+        parquet: How the files are laid out.
     """
 
     table: Storage
     rows: SourceRows
     generator: KeyGenerator
-    codec: str
-    bloom: BloomSettings
+    parquet: ParquetSettings
 
     def __call__(self, work: SkeletonWork) -> WrittenFile:
         one = work.source
@@ -114,8 +112,7 @@ class WriteSkeleton:
         ).select(list(META_COLUMNS))
         place = join(one.partition_path, str(name))
         with self.table.open_output(place) as stream:
-            settings = ParquetSettings(self.codec, bloom=self.bloom)
-            written = write_base_file(stream, full, avro_schema=_SCHEMA, settings=settings, name=str(name))
+            written = write_base_file(stream, full, avro_schema=_SCHEMA, settings=self.parquet, name=str(name))
         mark_partition(self.table, METADATA_ONLY_INSTANT, one.partition_path)
         now = self.rows.storage.stat(path)
         if now is None or now.size != one.size:
