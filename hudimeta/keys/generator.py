@@ -12,13 +12,15 @@ from hudimeta.keys.columns import Rows
 from hudimeta.keys.kinds import KeyGeneratorType, generator_type, split_fields
 from hudimeta.keys.partition_path import finish_path, simple_segment
 from hudimeta.keys.record_key import composite_keys, generated_keys, plain_keys
-from hudimeta.keys.timestamp_partition import TimestampPartition
+from hudimeta.keys.timestamp_partition import ZONE_KEY, TimestampPartition
+from hudimeta.keys.zones import machine_zone
 
 __all__ = ["KeyGenerator", "PartitionField"]
 
 FIRST_VERSION_WITH_PREFIX = 9
 """From this table version on COMPLEX writes `field:value` for a single key field, whatever release writes."""
 
+PATH_COLUMN = "_hoodie_partition_path"
 NEW_ENCODING = "hoodie.write.complex.keygen.new.encoding"
 
 
@@ -101,20 +103,43 @@ class KeyGenerator:
 
     @property
     def needs_row_to_learn(self) -> bool:
+        """True while something is unknown that only a row of the table tells."""
+        return self.lacks_prefix or self.lacks_zone
+
+    @property
+    def lacks_prefix(self) -> bool:
         """True while it is unknown how a single COMPLEX key field is written."""
         return self._single_complex and self.complex_single_field_prefix is None
+
+    @property
+    def lacks_zone(self) -> bool:
+        """True while it is unknown in which zone times are shown by partition paths."""
+        return any(field.time is not None and field.time.lacks_zone for field in self.partitions)
+
+    @property
+    def told_by(self) -> tuple[str, ...]:
+        """The columns, beside the record key, of which rows tell what `learned_from` learns."""
+        return (*self.record_fields, *((PATH_COLUMN, *(f.name for f in self.partitions)) if self.lacks_zone else ()))
 
     @property
     def _single_complex(self) -> bool:
         return self.kind is KeyGeneratorType.COMPLEX and len(self.record_fields) == 1
 
     def learned_from(self, rows: Rows) -> KeyGenerator:
-        """The same generator, with the encoding of a single COMPLEX key field taken from rows of the table.
+        """The same generator, with the encoding of a single COMPLEX key field and the zone of times as rows of the table tell.
 
         Args:
-            rows: At least one row with `_hoodie_record_key` and the key column. Without rows nothing is learned.
+            rows: Rows with `_hoodie_record_key` and the columns of `told_by`. Without rows nothing is learned.
+
+        Raises:
+            ConfigError: They tell of something else than the table's properties do, or of a zone that nobody names.
         """
-        if not self.needs_row_to_learn or not rows.num_rows:
+        if not rows.num_rows:
+            return self
+        return self._with_prefix_of(rows)._with_zone_of(rows)
+
+    def _with_prefix_of(self, rows: Rows) -> KeyGenerator:
+        if not self.lacks_prefix:
             return self
         field = self.record_fields[0]
         first = rows.slice(0, 1)
@@ -129,12 +154,38 @@ class KeyGenerator:
             )
         return replace(self, complex_single_field_prefix=key != bare)
 
+    def _with_zone_of(self, rows: Rows) -> KeyGenerator:
+        """A zone in which all rows lie where they would be written: that of this machine, as Java takes it, or UTC."""
+        if not self.lacks_zone:
+            return self
+        import pyarrow.compute as pc
+
+        stored = rows.column(PATH_COLUMN)
+        zones = dict.fromkeys((machine_zone(), "UTC"))
+        for zone in zones:
+            found = self._in_zone(zone)
+            if pc.all(pc.equal(stored, found.partition_paths(rows))).as_py():
+                return found
+        raise ConfigError(
+            ZONE_KEY,
+            None,
+            "the zone in which the table's partitions are named",
+            f"Rows lie in {stored[0].as_py()!r} and the like, where a writer in {' or '.join(zones)} would not put them. "
+            "Pass the option with every write.",
+        )
+
+    def _in_zone(self, zone: str) -> KeyGenerator:
+        fields = (f if f.time is None else replace(f, time=f.time.in_zone(zone)) for f in self.partitions)
+        return replace(self, partitions=tuple(fields))
+
     def of_an_empty_table(self) -> KeyGenerator:
         """The same generator for the first rows of a table: a single COMPLEX key is the bare value, if nothing states it.
 
-        So writes Hudi 1.0. Later releases refuse to guess, for version 8, until their option says the same.
+        So writes Hudi 1.0. Later releases refuse to guess, for version 8, until their option says the same. Times are shown in
+        the zone of this machine, if nothing states one, as Hudi shows them.
         """
-        return replace(self, complex_single_field_prefix=False) if self.needs_row_to_learn else self
+        found = replace(self, complex_single_field_prefix=False) if self.lacks_prefix else self
+        return found._in_zone(machine_zone()) if found.lacks_zone else found
 
     def record_keys(self, rows: Rows) -> pa.StringArray:
         """The record key of every row.
@@ -154,7 +205,7 @@ class KeyGenerator:
             raise ConfigError("hoodie.table.recordkey.fields", "", "at least one field; this table generates its keys")
         if len(fields) > 1 or self.kind is KeyGeneratorType.GLOBAL_DELETE:
             return composite_keys(rows, fields, self.consistent_timestamp)
-        if self.needs_row_to_learn:
+        if self.lacks_prefix:
             raise ConfigError(
                 NEW_ENCODING,
                 None,

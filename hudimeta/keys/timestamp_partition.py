@@ -10,18 +10,19 @@ option                                 meaning
                                        `timestamp.scalar.time.unit`), DATE_STRING and MIXED (text)
 `output.dateformat`                    Joda pattern of the path; its slashes are folders
 `input.dateformat`                     Joda patterns of text, separated by `input.dateformat.list.delimiter.regex` (`,`)
-`timezone`                             zone of both sides; else `input.timezone` and `output.timezone`, else UTC
+`timezone`                             zone of both sides; else `input.timezone` and `output.timezone`
 =====================================  ===================================================================================
 
 A null counts as the number 1 (for text: as the moment one millisecond after the epoch, written by the first input pattern).
-Text whose zone nobody names keeps the offset that it states.
+Text whose zone nobody names keeps the offset that it states. Where a zone is needed and not named (`lacks_zone`), Java takes
+that of its machine: `stated_zone` names one for new tables, rows of others tell it (`KeyGenerator.learned_from`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["TimestampPartition", "time_settings"]
+__all__ = ["ZONE_KEY", "TimestampPartition", "stated_zone", "time_settings"]
 
 PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.", "hoodie.streamer.keygen.timebased.")
+ZONE_KEY = PREFIXES[0] + "timezone"
 TYPES = ("UNIX_TIMESTAMP", "EPOCHMILLISECONDS", "EPOCHMICROSECONDS", "SCALAR", "DATE_STRING", "MIXED")
 
 _PER_MILLISECOND = {"NANOSECONDS": 1_000_000, "MICROSECONDS": 1_000, "MILLISECONDS": 1}
@@ -58,6 +60,14 @@ def time_settings(options: Mapping[str, str]) -> dict[str, str]:
             if key.startswith(prefix):
                 found.setdefault(PREFIXES[0] + key.removeprefix(prefix), value)
     return found
+
+
+def stated_zone(settings: Mapping[str, str]) -> dict[str, str]:
+    """What a new table says of the zone that its settings of times lack: UTC, so that machines in all zones agree."""
+    if PREFIXES[0] + "output.dateformat" not in settings:
+        return {}
+    time = TimestampPartition.from_properties(settings)
+    return {PREFIXES[0] + ("output" if time.unit else "input") + ".timezone": "UTC"} if time.lacks_zone else {}
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,17 @@ class TimestampPartition:
         if self.encode:
             return 1
         return 1 + sum(t.text.count("/") for t in tokens(self.output_format) if not t.letter)
+
+    @property
+    def lacks_zone(self) -> bool:
+        """True where paths depend on a zone that nobody names."""
+        return self.output_zone is None if self.unit else self.input_zone is None and self.output_zone is not None
+
+    def in_zone(self, zone: str) -> TimestampPartition:
+        """The same settings, with a zone in the place of the one that they lack."""
+        if not self.lacks_zone:
+            return self
+        return replace(self, output_zone=zone) if self.unit else replace(self, input_zone=zone)
 
     def segment(self, rows: Rows, field: str) -> pa.Array:
         """The part of the path that the field gives, one text per row.

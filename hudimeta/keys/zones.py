@@ -7,6 +7,8 @@ time all year. Python's `zoneinfo` follows the rule for later years, so it answe
 from __future__ import annotations
 
 import datetime as dt
+import os
+import time
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["offsets_at", "offsets_of_local"]
+__all__ = ["machine_zone", "offsets_at", "offsets_of_local"]
 
 LISTED_UNTIL = 2_114_380_800_000
 """2037-01-01 in epoch milliseconds."""
@@ -66,6 +68,24 @@ def offsets_of_local(local: NDArray[np.int64], zone: str) -> tuple[NDArray[np.in
     fits_before = offsets_at(local - before, zone) == before
     fits_after = offsets_at(local - after, zone) == after
     return np.where(fits_before, before, after), fits_before | fits_after
+
+
+def machine_zone() -> str:
+    """The zone of this machine's clock: Java takes that of its own machine where nobody names one.
+
+    Raises:
+        ConfigError: The machine does not say what its zone is called.
+    """
+    _, _, linked = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
+    name = os.environ.get("TZ", "").removeprefix(":") or linked
+    if name.rpartition("/")[2].upper() in ("UTC", "GMT", "UCT", "ZULU", "UNIVERSAL"):
+        return "UTC"
+    if name:
+        _clock(name)
+        return name
+    if time.timezone or time.daylight:
+        raise _unknown(f"that of this machine, {time.tzname[0]}")
+    return "UTC"
 
 
 def _clock(zone: str) -> dt.tzinfo:

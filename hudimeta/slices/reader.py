@@ -309,7 +309,7 @@ class SliceReader:
 
         # How a single COMPLEX key is spelled matters to deletes only, which name keys as they were written.
         generator = KeyGenerator.from_properties(self.task.properties)
-        return replace(generator, complex_single_field_prefix=True) if generator.needs_row_to_learn else generator
+        return replace(generator, complex_single_field_prefix=True) if generator.lacks_prefix else generator
 
 
 def left_out(file_slice: FileSlice, error: CorruptFileError) -> str:

@@ -124,10 +124,12 @@ def partitions_of_values(generator: KeyGenerator, values: pa.Array) -> pa.String
         values: Distinct values without nulls, typed as the column.
 
     Returns:
-        Each path once; None when it is not certain: for timestamps, whose rendering depends on an option of the writer, and
-        for values that the key generator cannot read.
+        Each path once; None when it is not certain: for timestamps, whose rendering depends on an option of the writer, where
+        nobody names the zone of the writer, and for values that the key generator cannot read.
     """
-    if len(generator.partitions) != 1 or not (pa.types.is_integer(values.type) or pa.types.is_string(values.type)):
+    if len(generator.partitions) != 1 or generator.lacks_zone:
+        return None
+    if not (pa.types.is_integer(values.type) or pa.types.is_string(values.type)):
         return None
     only_partition = replace(generator, record_fields=())
     rows = pa.table({generator.partitions[0].name: values})

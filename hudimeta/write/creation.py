@@ -23,7 +23,7 @@ from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_ind
 from hudimeta.indexes.record_window.settings import WindowSettings, check_fits
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
-from hudimeta.keys.timestamp_partition import time_settings
+from hudimeta.keys.timestamp_partition import stated_zone, time_settings
 from hudimeta.metadata import record_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
@@ -121,7 +121,8 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     if options.get(keys.METADATA_ENABLE):
         planned = planned_indexes(stored_columns(schema, options), options, version, bool(partitions))
     more = index_properties(planned) if planned else {}
-    more |= time_settings(options.texts)
+    times = time_settings(options.texts)
+    more |= times | stated_zone(times)
     more |= _merge_properties(options, version)
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}

@@ -57,7 +57,7 @@ def learned_from_rows(generator: KeyGenerator, snapshot: Snapshot) -> KeyGenerat
     """A key generator with what a row of the table tells; None for a table without rows."""
     reader = SliceRows.of(snapshot)
     for file in rows_may_be_in([file for files in snapshot.key_files().values() for file in files]):
-        rows = reader.columns(slice_of(file), generator.record_fields)
+        rows = reader.columns(slice_of(file), generator.told_by)
         if rows.num_rows:
             return generator.learned_from(rows)
     return None
@@ -140,7 +140,7 @@ class TableFiles:
             stored = SliceKeys(storage, self._log_keys_rate())
             return partial(read_live_keys, stored, reader) if alive else stored
         generator = self.generator()
-        return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
+        return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.told_by))
 
     def _log_keys_rate(self) -> float | None:
         """False positives of what log files tell of their keys; None where they neither tell nor are asked."""

@@ -78,7 +78,7 @@ def test_what_is_no_moment_is_refused_by_its_row(kind, value):
 
 
 def test_a_filter_on_what_is_no_moment_leaves_no_partition_out():
-    named = {T + "timestamp.type": "UNIX_TIMESTAMP", T + "output.dateformat": "yyyy/MM"}
+    named = {T + "timestamp.type": "UNIX_TIMESTAMP", T + "output.dateformat": "yyyy/MM", T + "timezone": "UTC"}
     stored = {"hoodie.table.keygenerator.type": "TIMESTAMP", "hoodie.table.partition.fields": "at"}
     generator = KeyGenerator.from_properties({**named, **stored})
     assert partitions_of_values(generator, pa.array([MOMENT // 1000])).to_pylist() == ["2024/01"]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator, PartitionLayout
 from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, quoted
+from hudimeta.write.table_files import learned_from_rows
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.registering import literal
@@ -50,8 +51,10 @@ def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValue
 
 def partition_path(session: SqlSession, entry: Entry, table: HudiTable, values: Mapping[str, str]) -> str:
     """The path of the partition that values of all partition columns, in SQL, name."""
-    path = KeyGenerator.from_properties(table.properties).partition_paths(_row(session, entry, values))[0].as_py()
-    return str(path)
+    generator = KeyGenerator.from_properties(table.properties)
+    if generator.lacks_zone:
+        generator = learned_from_rows(generator, table.snapshot()) or generator.of_an_empty_table()
+    return str(generator.partition_paths(_row(session, entry, values))[0].as_py())
 
 
 def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: PartitionValues | None) -> list[str]:

@@ -101,7 +101,7 @@ class Subject:
     def generator(self) -> KeyGenerator:
         """Computes keys that are not stored."""
         found = KeyGenerator.from_properties(self.snapshot.properties)
-        return replace(found, complex_single_field_prefix=True) if found.needs_row_to_learn else found
+        return replace(found, complex_single_field_prefix=True) if found.lacks_prefix else found
 
     def keys(self, rows: pa.Table) -> pa.ChunkedArray:
         """Record keys of rows that have `key_columns`."""

@@ -94,7 +94,7 @@ def _refuse_bare_keys(storage: Storage, options: Options) -> None:
     """
     snapshot = Snapshot.open(CountingStorage(storage), options)
     unknown = replace(KeyGenerator.from_properties(snapshot.properties), complex_single_field_prefix=None)
-    if not snapshot.properties.populate_meta or not unknown.needs_row_to_learn:
+    if not snapshot.properties.populate_meta or not unknown.lacks_prefix:
         return
     known = learned_from_rows(unknown, snapshot)
     if known is not None and not known.complex_single_field_prefix:
