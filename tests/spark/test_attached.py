@@ -198,9 +198,11 @@ def test_a_collation_leaves_no_partition_out(attached: SparkSession, tmp_path: P
         table.scan(where=same)
 
 
+@pytest.mark.parametrize("readers", ["parquet", ""])
 def test_files_of_a_large_table_go_over_in_one_piece(
-    attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    attached: SparkSession, conf: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: str
 ) -> None:
+    conf("spark.sql.sources.useV1SourceList", readers)
     monkeypatch.setattr("pyspark_hudimeta.native.file_directories.MANY", 3)
     mor(tmp_path / "t")
     create(tmp_path / "cow")

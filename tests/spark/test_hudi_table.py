@@ -230,6 +230,15 @@ def test_changes_are_those_that_the_engine_finds(spark: SparkSession, recorded_t
     same_rows(HudiTable(spark, path).scan(where="op = 'u'", query_type="cdc", begin="earliest").to_df(), expected)
 
 
+def test_the_sessions_choice_of_readers_changes_nothing(
+    spark: SparkSession, conf: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    """Without `parquet` in the list Spark reads it by another source, which does not know a file's time."""
+    conf("spark.sql.sources.useV1SourceList", "")
+    create(tmp_path / "t", rows(range(10)))
+    assert ids(HudiTable(spark, tmp_path / "t").scan(where="part <> 'p0'").to_df()) == [1, 2, 3, 4, 6, 7, 8, 9]
+
+
 def test_a_table_without_rows_is_an_empty_frame(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t", rows([]))
     frame = HudiTable(spark, tmp_path / "t").scan(columns=["id", "part"]).to_df()

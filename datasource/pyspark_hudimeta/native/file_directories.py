@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyspark_hudimeta.native.made_together import MadeTogether
 from pyspark_hudimeta.native.manifest import MANIFEST_FILES, file_uri, write_manifest
+from pyspark_hudimeta.native.parquet_options import SPARKS_PARQUET
 
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
@@ -106,7 +107,7 @@ class Directories:
         write_manifest(storage, folder, files)
         try:
             reader = self._jvm.session.read().option("recursiveFileLookup", "true").schema("any int")
-            frame = reader.parquet(self._jvm.array(self._jvm.view.java.lang.String, [file_uri(storage.root, folder)]))
+            frame = reader.format(SPARKS_PARQUET).load(file_uri(storage.root, folder))
             relation = frame.queryExecution().analyzed().relation()
             nothing = self._jvm.seq([])
             return relation.location().listFiles(nothing, nothing).head().files()

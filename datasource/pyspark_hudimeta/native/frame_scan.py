@@ -28,7 +28,7 @@ from hudimeta.redaction import redacted
 from hudimeta.slices.projection import path_of
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.native.manifest import base_files
-from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
+from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS, SPARKS_PARQUET
 from pyspark_hudimeta.native.path_columns import PathColumns
 from pyspark_hudimeta.native.scan_folders import private_folder, shared_folder
 from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
@@ -148,7 +148,7 @@ class FrameScan:
         else:
             folder = private_folder(snapshot.properties.name, files)
         reader = self._spark.read.options(recursiveFileLookup="true", **PARQUET_OPTIONS)
-        frame = paths.shown(reader.schema(spark_schema(self._needed)).parquet(folder))
+        frame = paths.shown(reader.schema(spark_schema(self._needed)).format(SPARKS_PARQUET).load(folder))
         for condition in self._conditions():
             frame = frame.where(condition)
         return frame.select(*[self._shown(frame, name) for name in self._scan.schema.names])
