@@ -10,10 +10,12 @@ __all__ = [
     "BUCKET_MERGE",
     "BUCKET_SPLIT",
     "CLUSTER_AFTER",
+    "CLUSTER_ANY_COLUMNS",
     "CLUSTER_ASYNC",
     "CLUSTER_ASYNC_AFTER",
     "CLUSTER_BEGIN",
     "CLUSTER_DAYS",
+    "CLUSTER_EARLIEST",
     "CLUSTER_END",
     "CLUSTER_EXECUTOR",
     "CLUSTER_FILTER",
@@ -26,6 +28,7 @@ __all__ = [
     "CLUSTER_SCHEDULE",
     "CLUSTER_SINGLE",
     "CLUSTER_SKIPPED_DAYS",
+    "CLUSTER_SLICES_BY",
     "CLUSTER_SMALL",
     "CLUSTER_SORT",
     "CLUSTER_STRATEGY",
@@ -65,11 +68,14 @@ CLUSTER_STRATEGY = OPTIONS.java_class(
         "SparkRecentDaysClusteringPlanStrategy",
         "SparkSelectedPartitionsClusteringPlanStrategy",
         "SparkSingleFileSortPlanStrategy",
+        "SparkStreamCopyClusteringPlanStrategy",
+        "CommitBasedClusteringPlanStrategy",
         "SparkConsistentBucketClusteringPlanStrategy",
     ],
     "What a plan takes, by the name of one of Hudi's own classes: small files of all partitions, of the newest ones or of a "
-    "range of them; or small files each by itself. A table in consistent hashing buckets always has the last one, which splits "
-    "and merges buckets, as no other table has.",
+    "range of them; small files each by itself; small files of the same columns together, to be copied; or what commits wrote, "
+    "in their order (Apache Hudi knows these two from 1.2 on). A table in consistent hashing buckets always has the last one, "
+    "which splits and merges buckets, as no other table has.",
 )
 CLUSTER_EXECUTOR = OPTIONS.java_class(
     "hoodie.clustering.execution.strategy.class",
@@ -78,6 +84,7 @@ CLUSTER_EXECUTOR = OPTIONS.java_class(
         "SparkSortAndSizeExecutionStrategy",
         "SparkSingleFileSortExecutionStrategy",
         "SparkBinaryCopyClusteringExecutionStrategy",
+        "SparkStreamCopyClusteringExecutionStrategy",
         "SparkConsistentBucketClusteringExecutionStrategy",
     ],
     "What a plan names for whoever executes it, by the name of one of Hudi's own classes. The one of binary copies puts files "
@@ -148,6 +155,22 @@ CLUSTER_SINGLE = OPTIONS.flag(
 )
 CLUSTER_SORT = OPTIONS.listing(
     "hoodie.clustering.plan.strategy.sort.columns", "Columns to sort by; none leaves rows in the order of their files."
+)
+CLUSTER_SLICES_BY = OPTIONS.listing(
+    "hoodie.clustering.plan.strategy.file.slices.sort.by",
+    "In which order slices come into groups: SIZE, the largest first, as when it is not set; INSTANT_TIME, the oldest first; "
+    "or both, the first of which counts first.",
+)
+CLUSTER_EARLIEST = OPTIONS.text(
+    "hoodie.clustering.plan.strategy.earliest.commit.to.cluster",
+    None,
+    "CommitBasedClusteringPlanStrategy: only what commits after this instant wrote; not set, what all of the active timeline "
+    "did.",
+)
+CLUSTER_ANY_COLUMNS = OPTIONS.flag(
+    "hoodie.clustering.plan.strategy.binary.copy.schema.evolution.enable",
+    False,
+    "SparkStreamCopyClusteringPlanStrategy: take files of other columns together, too; these groups are decoded.",
 )
 CLUSTER_UPDATES = OPTIONS.java_class(
     "hoodie.clustering.updates.strategy",

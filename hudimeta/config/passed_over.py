@@ -99,8 +99,6 @@ _OFF = """
     clustering.enable.expirations clustering.expiration.threshold.mins
     clustering.fail.on.pending.ingestion.during.conflict.resolution clustering.group.read.parallelism
     clustering.max.parallelism clustering.plan.generation.use.local.engine.context
-    clustering.plan.strategy.binary.copy.schema.evolution.enable clustering.plan.strategy.earliest.commit.to.cluster
-    clustering.plan.strategy.file.slices.sort.by
     datasource.hive_sync.auto_create_database datasource.hive_sync.base_file_format datasource.hive_sync.batch_num
     datasource.hive_sync.bucket_sync datasource.hive_sync.bucket_sync_spec datasource.hive_sync.create_managed_table
     datasource.hive_sync.database datasource.hive_sync.filter_pushdown_enabled

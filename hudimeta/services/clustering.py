@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
@@ -28,28 +27,26 @@ from hudimeta.indexes.bucket.consistent_hashing import HashRing, HashRings
 from hudimeta.indexes.bucket.ring_changes import (
     RingChange,
     changed_ring,
-    decode_change,
-    encode_change,
     mark_committed,
     put_ring,
 )
 from hudimeta.indexes.choice import BucketSettings
 from hudimeta.redaction import without_user
-from hudimeta.reports import Report, Reports
+from hudimeta.reports import Reports
 from hudimeta.schema import with_meta_columns
 from hudimeta.services.bucket_resizing import EXECUTOR, choose_buckets
+from hudimeta.services.clustering_by_commits import BY_COMMITS, choose_by_commits
+from hudimeta.services.clustering_plan import COPYING, COPYING_STREAMS, ClusteringPlan
 from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, shares_skipped
 from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
-from hudimeta.services.clustering_strategy import Group, choose
+from hudimeta.services.clustering_strategy import STREAM_COPY, choose
 from hudimeta.services.plan_runs import put_plan, run_plans
-from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of, with_sizes
+from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of, stored_columns, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import is_on_disk
-from hudimeta.table.clustering_plan import PlannedGroup, StoredClustering, decode_clustering_plan, encode_clustering_plan
-from hudimeta.table.compaction_plan import PlannedSlice
 from hudimeta.table.file_names import new_file_id
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
@@ -68,85 +65,9 @@ __all__ = [
     "schedule",
 ]
 
-_MEBIBYTE = 1 << 20
-_LARGE_FILE = 4 * _MEBIBYTE
+_LARGE_FILE = 4 << 20
 """Of such a file to copy the bytes, and to look at their checksums, takes longer than to find out where they lie."""
-_PACKAGE = "org.apache.hudi.client.clustering.run.strategy."
-_COPYING = "SparkBinaryCopyClusteringExecutionStrategy"
 _STALE = "Take the plan back with t.services.clustering.cancel(…), and plan again."
-
-
-@dataclass(frozen=True, repr=False)
-class ClusteringPlan(Report):
-    """What a clustering takes together, and how it sorts; prints as a list.
-
-    Attributes:
-        groups: Slices of one partition, and how many file groups come of them.
-        order: Of the rows of each group.
-        executor: Class name that the plan states for Apache Hudi.
-        rings: Of each group what it does to the hash ring of its partition; none of a table that is not in such buckets.
-    """
-
-    groups: tuple[Group, ...]
-    order: RowOrder
-    executor: str
-    rings: tuple[RingChange, ...] = ()
-
-    @property
-    def slices(self) -> tuple[FileSlice, ...]:
-        """All of them."""
-        return tuple(one for slices, _ in self.groups for one in slices)
-
-    def __str__(self) -> str:
-        how = f", rows {self.order}" if self.order.columns else ""
-        lines = [f"cluster {len(self.slices)} file slices in {len(self.groups)} groups{how}"]
-        for slices, outputs in self.groups:
-            size = sum(one.size for one in slices)
-            lines.append(
-                f"  {slices[0].partition_path or 'the table'}: {len(slices)} slices, {size:,} bytes, to {outputs} files"
-            )
-        return "\n".join(lines)
-
-    def encode(self, root: str) -> bytes:
-        """As the Avro container in the requested file of a table at `root`."""
-        extras = [encode_change(ring) for ring in self.rings] or [{}] * len(self.groups)
-        groups = tuple(
-            PlannedGroup(tuple(map(_stored, slices)), outputs, _metrics(slices), extra)
-            for (slices, outputs), extra in zip(self.groups, extras, strict=True)
-        )
-        return encode_clustering_plan(StoredClustering(groups, _PACKAGE + self.executor, self.order.parameters()), root)
-
-    @staticmethod
-    def of(record: Mapping[str, Any], options: Options) -> ClusteringPlan:
-        """From the record in a requested file. What it does not say of the order of rows, the options of the run say."""
-        stored = decode_clustering_plan(record)
-        groups = tuple((tuple(map(_file_slice, group.slices)), group.outputs) for group in stored.groups)
-        rings = tuple(ring for group in stored.groups if (ring := decode_change(group.extra)) is not None)
-        if rings and len(rings) != len(groups):
-            raise UnsupportedFeature("a clustering plan that splits or merges some buckets, and moves other file groups")
-        executor = stored.executor.rpartition(".")[2]
-        return ClusteringPlan(groups, RowOrder.stated(stored.parameters, options), executor, rings)
-
-
-def _stored(one: FileSlice) -> PlannedSlice:
-    return PlannedSlice(one.partition_path, one.file_id, one.base_instant, one.base_file, one.log_files)
-
-
-def _file_slice(one: PlannedSlice) -> FileSlice:
-    """Without sizes, which no plan tells."""
-    sizes = (0,) * len(one.log_files)
-    return FileSlice(one.partition_path, one.file_id, one.base_instant, one.base_file, 0, one.log_files, sizes)
-
-
-def _metrics(slices: Sequence[FileSlice]) -> dict[str, float]:
-    logs, bases = float(sum(sum(one.log_sizes) for one in slices)), sum(one.base_size for one in slices)
-    return {
-        "TOTAL_LOG_FILES": float(sum(len(one.log_files) for one in slices)),
-        "TOTAL_LOG_FILES_SIZE": logs,
-        "TOTAL_IO_READ_MB": (bases + logs) // _MEBIBYTE,
-        "TOTAL_IO_WRITE_MB": float(bases // _MEBIBYTE),
-        "TOTAL_IO_MB": (2 * bases + logs) // _MEBIBYTE,
-    }
 
 
 def pending(timeline: Timeline) -> list[Instant]:
@@ -174,7 +95,19 @@ def plan(session: WriteSession, snapshot: Snapshot) -> ClusteringPlan:
     hour = int(session.times.next(snapshot.timeline.last_time)[8:10])
     if buckets is not None:
         return _resizing(session, snapshot, buckets, slices, order, hour)
-    return ClusteringPlan(tuple(choose(slices, options, hour)), order, options.get(keys.CLUSTER_EXECUTOR))
+    return _chosen(snapshot, slices, options, order, hour)
+
+
+def _chosen(snapshot: Snapshot, slices: Sequence[FileSlice], options: Options, order: RowOrder, hour: int) -> ClusteringPlan:
+    """What the strategy of the options takes."""
+    strategy, executor = options.get(keys.CLUSTER_STRATEGY), options.get(keys.CLUSTER_EXECUTOR)
+    if strategy == BY_COMMITS:
+        chosen = choose_by_commits(slices, snapshot.timeline, options, hour)
+        return ClusteringPlan(chosen.groups, order, executor, checkpoint=chosen.checkpoint)
+    if strategy != STREAM_COPY:
+        return ClusteringPlan(tuple(choose(slices, options, hour)), order, executor)
+    columns_of = None if options.get(keys.CLUSTER_ANY_COLUMNS) else partial(stored_columns, snapshot.storage)
+    return ClusteringPlan(tuple(choose(slices, options, hour, columns_of)), order, COPYING_STREAMS)
 
 
 def _resizing(
@@ -242,7 +175,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     threads = session.engine.workers if isinstance(session.engine, LocalEngine) else None
     with timings.phase("rewrite"):
         task: ReadTask = reading(session, snapshot, schema, history)
-        writer, copies = table.writer(instant, schema), planned.executor == _COPYING
+        writer, copies = table.writer(instant, schema), planned.executor in COPYING
         run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
         engine = _engine_for(session, [one.size for work in works for one in work.slices], copies)
         written = engine.map(run, works)
@@ -291,7 +224,7 @@ def _report(
         commit.files_written,
         commit.bytes_written,
         shares_skipped(planned.order.columns, layouts),
-        None if planned.executor != _COPYING else sum(not group.decoded for group in written),
+        None if planned.executor not in COPYING else sum(not group.decoded for group in written),
         tuple(dict.fromkeys(group.decoded for group in written if group.decoded)),
     )
 

@@ -4,23 +4,25 @@
     SparkRecentDaysClusteringPlanStrategy           the same of the newest partitions
     SparkSelectedPartitionsClusteringPlanStrategy   the same of a range of partitions
     SparkSingleFileSortPlanStrategy                 each of these slices by itself, in one new file
+    SparkStreamCopyClusteringPlanStrategy           small slices together whose files have the same columns, to be copied
+    CommitBasedClusteringPlanStrategy               what commits wrote, in their order: see `clustering_by_commits`
     SparkConsistentBucketClusteringPlanStrategy     buckets of a hash ring: see `bucket_resizing`
 
-Slices of a partition are taken together, the largest first, until a group has its bytes. A slice without a base file counts as
-a whole file, as in Apache Hudi.
+Slices of a partition are taken together, the largest first unless `hoodie.clustering.plan.strategy.file.slices.sort.by` says
+otherwise, until a group has its bytes. A slice without a base file counts as a whole file, as in Apache Hudi.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
 from hudimeta.snapshot.file_slice import FileSlice
 
-__all__ = ["Group", "choose", "looked_at"]
+__all__ = ["Group", "STREAM_COPY", "bytes_of", "choose", "groups_of", "looked_at"]
 
 Group = tuple[tuple[FileSlice, ...], int]
 """Slices of one partition, and how many file groups come of them."""
@@ -30,16 +32,20 @@ _MODES = {
     "SparkRecentDaysClusteringPlanStrategy": "RECENT_DAYS",
     "SparkSelectedPartitionsClusteringPlanStrategy": "SELECTED_PARTITIONS",
 }
-_SINGLE = "SparkSingleFileSortPlanStrategy"
+_SINGLE, STREAM_COPY = "SparkSingleFileSortPlanStrategy", "SparkStreamCopyClusteringPlanStrategy"
+_SIZE, _INSTANT = "SIZE", "INSTANT_TIME"
 
 
-def choose(slices: Iterable[FileSlice], options: Options, hour: int) -> list[Group]:
+def choose(
+    slices: Iterable[FileSlice], options: Options, hour: int, columns_of: Callable[[FileSlice], Hashable] | None = None
+) -> list[Group]:
     """The groups of a plan.
 
     Args:
         slices: Those that may be clustered.
         options: Name the strategy and its limits.
         hour: Of the day, for DAY_ROLLING.
+        columns_of: Only slices for which it says the same are taken together; None for any.
 
     Raises:
         ConfigError: A pattern that is none.
@@ -51,7 +57,7 @@ def choose(slices: Iterable[FileSlice], options: Options, hour: int) -> list[Gro
     found: list[Group] = []
     for partition in looked_at(sorted(by_partition), options, hour):
         small = [one for one in by_partition[partition] if one.base_size < limit]
-        found += _groups(small, options)
+        found += groups_of(small, options, columns_of)
     return found[: options.get(keys.CLUSTER_MOST_GROUPS)]
 
 
@@ -77,24 +83,59 @@ def looked_at(paths: Sequence[str], options: Options, hour: int) -> Sequence[str
     return paths
 
 
-def _groups(slices: Sequence[FileSlice], options: Options) -> Iterator[Group]:
-    whole, target = options.get(keys.MAX_FILE_SIZE), options.get(keys.CLUSTER_TARGET)
-    most = options.get(keys.CLUSTER_GROUP_BYTES)
-    alone = bool(options.get(keys.CLUSTER_SORT)) or options.get(keys.CLUSTER_SINGLE)
+def groups_of(
+    slices: Sequence[FileSlice], options: Options, columns_of: Callable[[FileSlice], Hashable] | None = None
+) -> Iterator[Group]:
+    """The groups that slices of one partition make.
+
+    Args:
+        slices: All that are to be taken.
+        options: Limit the groups, and say in which order slices come into them.
+        columns_of: See `choose`.
+
+    Raises:
+        ConfigError: No such order.
+    """
+    if columns_of is not None:
+        alike: dict[Hashable, list[FileSlice]] = {}
+        for one in sorted(slices, key=_place(options)):
+            alike.setdefault(columns_of(one), []).append(one)
+        for some in alike.values():
+            yield from groups_of(some, options)
+        return
     if options.get(keys.CLUSTER_STRATEGY) == _SINGLE:
         yield from (((one,), 1) for one in slices)
         return
-    sized = sorted(((one.base_size if one.base_file else whole, one) for one in slices), key=lambda s: (-s[0], s[1].file_id))
+    target, most = options.get(keys.CLUSTER_TARGET), options.get(keys.CLUSTER_GROUP_BYTES)
+    alone = bool(options.get(keys.CLUSTER_SORT)) or options.get(keys.CLUSTER_SINGLE)
     taken: list[FileSlice] = []
     size = 0
-    for bytes_, one in sized:
-        if taken and size + bytes_ > most:
+    for one in sorted(slices, key=_place(options)):
+        if taken and size + bytes_of(one, options) > most:
             yield tuple(taken), _outputs(size, target)
             taken, size = [], 0
         taken.append(one)
-        size += bytes_
+        size += bytes_of(one, options)
     if len(taken) > 1 or (taken and alone):
         yield tuple(taken), _outputs(size, target)
+
+
+def bytes_of(one: FileSlice, options: Options) -> int:
+    """How large a slice counts: its base file, or what one may have."""
+    return one.base_size if one.base_file else options.get(keys.MAX_FILE_SIZE)
+
+
+def _place(options: Options) -> Callable[[FileSlice], tuple[int | str, ...]]:
+    """What slices are sorted by."""
+    words = [word.upper() for word in options.get(keys.CLUSTER_SLICES_BY) or (_SIZE,)]
+    if not set(words) <= {_SIZE, _INSTANT}:
+        raise ConfigError(keys.CLUSTER_SLICES_BY.key, ",".join(words), f"{_SIZE}, {_INSTANT} or both, in the order that counts")
+
+    def place(one: FileSlice) -> tuple[int | str, ...]:
+        instant = one.base_instant if one.base_file else ""
+        return (*(-bytes_of(one, options) if word == _SIZE else instant for word in words), one.file_id)
+
+    return place
 
 
 def _outputs(size: int, target: int) -> int:

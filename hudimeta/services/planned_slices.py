@@ -13,14 +13,16 @@ from hudimeta.commit.markers import files_of_write
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
+from hudimeta.formats.base_file import open_base_file
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.redaction import without_user
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, storage_options_of
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage import Storage, join
 
-__all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "with_sizes"]
+__all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "stored_columns", "with_sizes"]
 
 
 def remove_leftovers(session: WriteSession, instant: str) -> None:
@@ -40,6 +42,14 @@ def columns_at(session: WriteSession, snapshot: Snapshot, instant: str) -> tuple
     then = snapshot.history.until(instant)
     gone = session.properties.partition_fields if session.properties.drop_partition_columns else ()
     return pa.schema([f for f in then.latest.arrow if f.name not in gone]), then
+
+
+def stored_columns(storage: Storage, one: FileSlice) -> pa.Schema | None:
+    """The columns of a slice's base file, by its footer; None without one."""
+    if not one.base_file:
+        return None
+    with open_base_file(storage, join(one.partition_path, one.base_file), one.base_size) as file:
+        return file.schema
 
 
 def reading(session: WriteSession, snapshot: Snapshot, data: pa.Schema, history: SchemaHistory | None) -> ReadTask:

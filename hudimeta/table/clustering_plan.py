@@ -53,11 +53,13 @@ class StoredClustering:
         groups: One a task.
         executor: Class name of what executes it.
         parameters: Of that.
+        extra: What a strategy says of the plan besides.
     """
 
     groups: tuple[PlannedGroup, ...]
     executor: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
 
 
 def encode_clustering_plan(plan: StoredClustering, root: str) -> bytes:
@@ -82,7 +84,7 @@ def encode_clustering_plan(plan: StoredClustering, root: str) -> bytes:
     stored = {
         "inputGroups": groups,
         "strategy": strategy,
-        "extraMetadata": {},
+        "extraMetadata": dict(plan.extra),
         "version": _VERSION,
         "preserveHoodieMetadata": True,
         "missingSchedulePartitions": [],

@@ -52,6 +52,27 @@ def test_files_that_are_alone() -> None:
     assert [ids for _, ids, _ in taken(strategy__class=each)[:3]] == ["f0", "f1", "f2"]
 
 
+def test_slices_come_into_groups_in_the_order_that_is_asked_for() -> None:
+    def aged(name: str, instant: str, size: int) -> FileSlice:
+        return FileSlice("p", name, instant, f"{name}_0_{instant}.parquet", size)
+
+    slices = [aged("a", "3", 10), aged("b", "1", 10), aged("c", "2", 30), aged("d", "1", 20), one("p", "logs", 0)]
+    by = "strategy__file__slices__sort__by"
+    assert taken(slices=slices) == taken(slices=slices, **{by: "SIZE"}) == [("p", "logs c d a b", 1)]
+    assert taken(slices=slices, **{by: "instant_time"}) == [("p", "logs b d c a", 1)]
+    assert taken(slices=slices, **{by: "INSTANT_TIME, SIZE"}) == [("p", "logs d b c a", 1)]
+    assert taken(slices=slices, **{by: "SIZE,INSTANT_TIME"}) == [("p", "logs c d b a", 1)]
+    with pytest.raises(ConfigError, match=r"file.slices.sort.by.*'AGE'.*SIZE, INSTANT_TIME or both"):
+        taken(slices=slices, **{by: "age"})
+
+
+def test_slices_of_other_columns_are_taken_apart() -> None:
+    slices = [one("p", f"{'xy'[at % 2]}{at}", 100 + at) for at in range(5)]
+    options = OPTIONS.read({f"{PLAN}strategy.max.bytes.per.group": "210"})
+    found = choose(slices, options, 0, lambda found: found.file_id[0])
+    assert [[one.file_id for one in group] for group, _ in found] == [["x4", "x2"], ["x0"], ["y3", "y1"]]
+
+
 def test_a_slice_of_logs_counts_as_a_whole_file() -> None:
     logs = [one("p", "logs", 0), one("p", "f")]
     assert taken(slices=logs) == [("p", "logs f", 1)]
