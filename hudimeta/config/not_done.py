@@ -155,7 +155,6 @@ _SERVICES = (
     NotDone("hoodie.archive.block.on.latest.clean.ectr", _OFF, _LEAVE),
     NotDone("hoodie.clean.delete.bootstrap.base.file", _OFF, _LEAVE, ("hoodie.cleaner.delete.bootstrap.base.file",)),
     NotDone("hoodie.clean.trigger.strategy", ("num_commits",), _LEAVE),
-    NotDone("hoodie.compaction.partition.path.regex", (), "Choose a hoodie.compaction.strategy of those in docs/options.md."),
     NotDone("hoodie.compaction.plan.generator", ("*.hoodiecompactionplangenerator",), _CLASS),
     NotDone("hoodie.rollback.instant.backup.enabled", _OFF, _LEAVE),
     NotDone("hoodie.table.service.manager.enabled", _OFF, "Call Table.compact() and Table.clean() where you want them to run."),

@@ -22,6 +22,7 @@ from hudimeta.config.texts import (
     bounded_parser,
     choice_parser,
     class_parser,
+    classes_parser,
     parse_count,
     parse_factor,
     parse_flag,
@@ -195,6 +196,11 @@ class OptionRegistry:
         """Declare an option that names one of Hudi's own Java classes, with or without its package; the value is without."""
         known = tuple(names)
         return self.add(Option(key, class_parser(known), default, ", ".join(known), doc, **more))
+
+    def java_classes(self, key: str, default: str, names: Iterable[str], doc: str, **more: Any) -> Option[tuple[str, ...]]:
+        """Declare an option that names one of them, or several separated by commas."""
+        known = tuple(names)
+        return self.add(Option(key, classes_parser(known), (default,), ", ".join(known), doc, **more))
 
     def listing(self, key: str, doc: str, **more: Any) -> Option[tuple[str, ...]]:
         """Declare a comma-separated list of names; empty when not set."""

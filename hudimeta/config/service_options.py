@@ -31,6 +31,7 @@ __all__ = [
     "COMPACT_LEAST_LOGS",
     "COMPACT_LEAST_LOG_BYTES",
     "COMPACT_SCHEDULE",
+    "COMPACT_REGEX",
     "COMPACT_STRATEGY",
     "COMPACT_TARGET_IO",
     "COMPACT_TRIGGER",
@@ -69,7 +70,7 @@ COMPACT_AFTER_S = OPTIONS.number(
 COMPACT_SCHEDULE = OPTIONS.flag(
     "hoodie.compact.schedule.inline", False, "Plan a compaction after writes, when it is due, and leave it to be run."
 )
-COMPACT_STRATEGY = OPTIONS.java_class(
+COMPACT_STRATEGY = OPTIONS.java_classes(
     "hoodie.compaction.strategy",
     "LogFileSizeBasedCompactionStrategy",
     [
@@ -78,8 +79,17 @@ COMPACT_STRATEGY = OPTIONS.java_class(
         "BoundedIOCompactionStrategy",
         "UnBoundedCompactionStrategy",
         "DayBasedCompactionStrategy",
+        "BoundedPartitionAwareCompactionStrategy",
+        "UnBoundedPartitionAwareCompactionStrategy",
+        "PartitionRegexBasedCompactionStrategy",
     ],
-    "Which slices a compaction takes, by the name of one of Hudi's own classes, with or without its package.",
+    "Which slices a compaction takes, by the name of one of Hudi's own classes, with or without its package; of several, "
+    "separated by commas, each takes of what the one before leaves.",
+)
+COMPACT_REGEX = OPTIONS.text(
+    "hoodie.compaction.partition.path.regex",
+    None,
+    "PartitionRegexBasedCompactionStrategy: only partitions in whose paths this pattern is found.",
 )
 COMPACT_TARGET_IO = OPTIONS.number(
     "hoodie.compaction.target.io", 512_000, "What one compaction may read and write, in MB; a single slice may exceed it."
@@ -91,7 +101,9 @@ COMPACT_LEAST_LOGS = OPTIONS.number(
     "hoodie.compaction.logfile.num.threshold", 0, "Log files below which a slice is not compacted, by number of log files."
 )
 COMPACT_DAYS = OPTIONS.number(
-    "hoodie.compaction.daybased.target.partitions", 10, "Newest partitions that one compaction by days takes."
+    "hoodie.compaction.daybased.target.partitions",
+    10,
+    "Newest partitions that a compaction by days takes; days before today that one aware of partitions does.",
 )
 LOG_COMPACT_ENABLE = OPTIONS.flag(
     "hoodie.log.compaction.enable", False, "Maintenance merges the logs of slices that have many blocks, when it is due."

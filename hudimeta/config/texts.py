@@ -10,6 +10,7 @@ __all__ = [
     "bounded_parser",
     "choice_parser",
     "class_parser",
+    "classes_parser",
     "parse_count",
     "parse_factor",
     "parse_flag",
@@ -131,3 +132,9 @@ def class_parser(names: tuple[str, ...]) -> Callable[[str], str]:
         return name
 
     return parse
+
+
+def classes_parser(names: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    """The same of one or several, separated by commas."""
+    parse = class_parser(names)
+    return lambda text: tuple(parse(one) for one in text.split(","))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -114,10 +115,14 @@ def plan(session: WriteSession, snapshot: Snapshot) -> CompactionPlan:
     """The file slices with log files that the strategy takes.
 
     Left out are those in the plan of a pending service.
+
+    Raises:
+        ConfigError: See `choose`.
     """
     taken = groups_in_plans(snapshot.timeline)
     slices = [s for s in slices_of(snapshot.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
-    return CompactionPlan(tuple(choose(slices, session.options)))
+    today = datetime.fromtimestamp(session.times.now_ms() // 1000, session.times.zone).date()
+    return CompactionPlan(tuple(choose(slices, session.options, today)))
 
 
 def schedule(session: WriteSession) -> str | None:

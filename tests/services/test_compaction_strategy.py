@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from hudimeta.types import Action, Operation
 from tests.services.test_compaction import MERGE_ON_READ, log_files, updated
 
 MB = 1 << 20
+TODAY = date(2026, 1, 3)
+ONE_DAY = {"hoodie.compaction.daybased.target.partitions": 1}
 
 
 def file_slice(name: str, partition: str, base_mb: int, *log_mb: int) -> FileSlice:
@@ -57,15 +60,72 @@ SLICES = [
             },
             "bc",
         ),
+        ({"hoodie.compaction.strategy": "BoundedPartitionAwareCompactionStrategy", **ONE_DAY}, "bc"),
+        ({"hoodie.compaction.strategy": "UnBoundedPartitionAwareCompactionStrategy", **ONE_DAY}, "a"),
+        ({"hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy"}, "abc"),
+        (
+            {
+                "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy",
+                "hoodie.compaction.partition.path.regex": "/0[13]$",
+            },
+            "ab",
+        ),
+        (
+            {
+                "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy, LogFileNumBasedCompactionStrategy",
+                "hoodie.compaction.partition.path.regex": "/0[12]",
+                "hoodie.compaction.target.io": 30,
+            },
+            "a",
+        ),
     ],
 )
 def test_strategies(options: dict[str, object], taken: str) -> None:
-    assert "".join(s.file_id for s in choose(SLICES, OPTIONS.read(options))) == taken
+    assert "".join(s.file_id for s in choose(SLICES, OPTIONS.read(options), TODAY)) == taken
 
 
 def test_an_unknown_strategy_names_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="UnBoundedCompactionStrategy"):
-        choose(SLICES, OPTIONS.read({"hoodie.compaction.strategy": "FastestCompactionStrategy"}))
+        choose(SLICES, OPTIONS.read({"hoodie.compaction.strategy": "FastestCompactionStrategy"}), TODAY)
+
+
+AWARE = {"hoodie.compaction.strategy": "BoundedPartitionAwareCompactionStrategy", **ONE_DAY}
+
+
+@pytest.mark.parametrize("path", ["2026-01-02", "2026/1/2/05", "year=2026/month=01/day=02", "day=2026-01-03/hour=1"])
+def test_partitions_that_are_days_however_they_are_spelled(path: str) -> None:
+    assert choose([file_slice("a", path, 1, 1)], OPTIONS.read(AWARE), TODAY)
+    assert not choose([file_slice("a", path, 1, 1)], OPTIONS.read(AWARE), date(2026, 2, 1))
+
+
+@pytest.mark.parametrize("path", ["", "europe", "2026/13/01", "2026/01"])
+def test_partitions_that_are_no_days_are_refused_by_strategies_of_days(path: str) -> None:
+    with pytest.raises(ConfigError, match=rf"Partition '{path}' is none.*PartitionRegexBasedCompactionStrategy"):
+        choose([file_slice("a", path, 1, 1)], OPTIONS.read(AWARE), TODAY)
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    asked = {
+        "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy",
+        "hoodie.compaction.partition.path.regex": "(",
+    }
+    with pytest.raises(ConfigError, match=r"partition.path.regex.*a regular expression"):
+        choose(SLICES, OPTIONS.read(asked), TODAY)
+
+
+def test_a_compaction_of_some_partitions_leaves_the_others(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    first = str(Table(table.path).file_slices()["partition_path"][0])
+    options = {
+        "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy",
+        "hoodie.compaction.partition.path.regex": f"^{first}$",
+    }
+    assert len(Table(table.path, options).compact()) == 1
+    left = Table(table.path).file_slices().to_pylist()
+    assert {one["partition_path"]: bool(one["log_files"]) for one in left} == {
+        one["partition_path"]: one["partition_path"] != first for one in left
+    }
+    table.check()
 
 
 def test_a_bounded_compaction_leaves_the_rest_to_the_next(tmp_path: Path) -> None:
