@@ -261,11 +261,13 @@ BULK_SORT_MODE = OPTIONS.choice(
     "hoodie.bulkinsert.sort.mode",
     "NONE",
     ["NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"],
-    "Order of a bulk insert's rows: as given, or by partition and record key. Files never mix partitions in any mode.",
+    "Order of a bulk insert's rows: as given, or by partition and record key. Files never mix partitions in any mode. A "
+    "clustering without columns of its own sorts so, too.",
 )
 BULK_SORT_COLUMNS = OPTIONS.listing(
     "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
-    "Columns by which a bulk insert sorts the rows of each partition, instead of the sort mode.",
+    "Columns by which a bulk insert, or a clustering without columns of its own, sorts the rows of each partition, instead of "
+    "the sort mode.",
 )
 MAX_FILE_SIZE = OPTIONS.number("hoodie.parquet.max.file.size", 120 << 20, "Target size of a base file, in bytes.")
 SMALL_FILE_LIMIT = OPTIONS.number(

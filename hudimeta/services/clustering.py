@@ -88,7 +88,7 @@ def plan(session: WriteSession, snapshot: Snapshot) -> ClusteringPlan:
     if buckets is not None and not buckets.consistent:
         hint = "Its files are as many as its buckets; choose another number of buckets with a new table."
         raise UnsupportedFeature("clustering a table that is laid out in buckets", hint)
-    order = RowOrder.asked(options)
+    order = RowOrder.asked(options, copies=_executor(options) in COPYING)
     order.check(with_meta_columns(snapshot.file_schema), keys.CLUSTER_SORT.key)
     taken = groups_in_plans(snapshot.timeline)
     slices = [one for one in slices_of(snapshot.slices()) if FileGroupId(one.partition_path, one.file_id) not in taken]
@@ -100,14 +100,19 @@ def plan(session: WriteSession, snapshot: Snapshot) -> ClusteringPlan:
 
 def _chosen(snapshot: Snapshot, slices: Sequence[FileSlice], options: Options, order: RowOrder, hour: int) -> ClusteringPlan:
     """What the strategy of the options takes."""
-    strategy, executor = options.get(keys.CLUSTER_STRATEGY), options.get(keys.CLUSTER_EXECUTOR)
+    strategy, executor = options.get(keys.CLUSTER_STRATEGY), _executor(options)
     if strategy == BY_COMMITS:
         chosen = choose_by_commits(slices, snapshot.timeline, options, hour)
         return ClusteringPlan(chosen.groups, order, executor, checkpoint=chosen.checkpoint)
     if strategy != STREAM_COPY:
         return ClusteringPlan(tuple(choose(slices, options, hour)), order, executor)
     columns_of = None if options.get(keys.CLUSTER_ANY_COLUMNS) else partial(stored_columns, snapshot.storage)
-    return ClusteringPlan(tuple(choose(slices, options, hour, columns_of)), order, COPYING_STREAMS)
+    return ClusteringPlan(tuple(choose(slices, options, hour, columns_of)), order, executor)
+
+
+def _executor(options: Options) -> str:
+    """Who executes a plan: for some strategies nobody else."""
+    return COPYING_STREAMS if options.get(keys.CLUSTER_STRATEGY) == STREAM_COPY else options.get(keys.CLUSTER_EXECUTOR)
 
 
 def _resizing(

@@ -78,7 +78,8 @@ class ClusteringPlan(Report):
         if rings and len(rings) != len(groups):
             raise UnsupportedFeature("a clustering plan that splits or merges some buckets, and moves other file groups")
         executor = stored.executor.rpartition(".")[2]
-        return ClusteringPlan(groups, RowOrder.stated(stored.parameters, options), executor, rings)
+        order = RowOrder.stated(stored.parameters, options, copies=executor in COPYING)
+        return ClusteringPlan(groups, order, executor, rings)
 
 
 def _stored(one: FileSlice) -> PlannedSlice:

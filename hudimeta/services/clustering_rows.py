@@ -37,6 +37,7 @@ from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage
 from hudimeta.table.file_names import WriteToken
 from hudimeta.write.base_files import BaseFileWriter
+from hudimeta.write.bulk_sort import bulk_sort_columns
 
 __all__ = ["ClusterGroup", "GroupWork", "RowOrder", "WrittenGroup"]
 
@@ -63,17 +64,25 @@ class RowOrder:
     sample: int | None = None
 
     @staticmethod
-    def asked(options: Options) -> RowOrder:
-        """As options ask for it."""
+    def asked(options: Options, *, copies: bool = False) -> RowOrder:
+        """As options ask for it: without columns of its own a clustering sorts as bulk inserts do, as Apache Hudi's.
+
+        Args:
+            options: Of the clustering.
+            copies: Row groups are to be put together as they are: then only what it is asked for itself sorts them.
+        """
+        columns = options.get(keys.CLUSTER_SORT)
+        if not columns:
+            return RowOrder(() if copies else bulk_sort_columns(options))
         layout = _SPELLED.get(options.get(keys.LAYOUT_STRATEGY) or "", "LINEAR")
         sample = options.get(keys.LAYOUT_SAMPLE) if options.get(keys.LAYOUT_CURVE) == "SAMPLE" else None
-        return RowOrder(options.get(keys.CLUSTER_SORT), layout, sample)
+        return RowOrder(columns, layout, sample)
 
     @staticmethod
-    def stated(parameters: Mapping[str, str], options: Options) -> RowOrder:
+    def stated(parameters: Mapping[str, str], options: Options, *, copies: bool = False) -> RowOrder:
         """As a plan states it; Apache Hudi's say the columns, and leave the rest to the options of the run."""
         known = {key: text for key, text in parameters.items() if key in _STATED}
-        return RowOrder.asked(options.having({keys.CLUSTER_SORT.key: "", **known}))
+        return RowOrder.asked(options.having({keys.CLUSTER_SORT.key: "", **known}), copies=copies)
 
     def parameters(self) -> dict[str, str]:
         """For a plan: by the names of options."""

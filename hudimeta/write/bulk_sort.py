@@ -13,12 +13,18 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
 from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.ordering import ordering_columns
 from hudimeta.write.batch import KeyedBatch
 
-__all__ = ["sorted_for_bulk_insert"]
+__all__ = ["bulk_sort_columns", "sorted_for_bulk_insert"]
 
 _BY_KEY = ("GLOBAL_SORT", "PARTITION_SORT")
+
+
+def bulk_sort_columns(options: Options) -> tuple[str, ...]:
+    """What the options sort a bulk insert by, within partitions: columns, or the record key; () for nothing."""
+    return options.get(keys.BULK_SORT_COLUMNS) or ((KEY_COLUMN,) if options.get(keys.BULK_SORT_MODE) in _BY_KEY else ())
 
 
 def sorted_for_bulk_insert(batch: KeyedBatch, options: Options) -> KeyedBatch:
@@ -27,12 +33,12 @@ def sorted_for_bulk_insert(batch: KeyedBatch, options: Options) -> KeyedBatch:
     Raises:
         ConfigError: A column to sort by that the rows do not have, or one without an order.
     """
-    names = options.get(keys.BULK_SORT_COLUMNS)
+    names = bulk_sort_columns(options)
     by: list[tuple[str, pa.ChunkedArray | pa.Array]] = [("partition", batch.partitions)]
-    if names:
-        by += [(f"column {name}", _column(batch.rows, name)) for name in names]
-    elif options.get(keys.BULK_SORT_MODE) in _BY_KEY and batch.keys is not None:
+    if names == (KEY_COLUMN,) and batch.keys is not None:
         by.append(("key", batch.keys))
+    elif names and names != (KEY_COLUMN,):
+        by += [(f"column {name}", _column(batch.rows, name)) for name in names]
     else:
         return batch
     table = pa.table(dict(by))

@@ -309,3 +309,36 @@ def test_tables_in_buckets_are_refused(tmp_path: Path) -> None:
     table.write(Operation.UPSERT, simple_rows(range(10), 1))
     with pytest.raises(UnsupportedFeature, match="buckets"):
         clustering.schedule(table.session(options=OPTIONS.read(given)))
+
+
+BULK_MODE, BULK_COLUMNS = "hoodie.bulkinsert.sort.mode", "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
+COPIES = {"hoodie.clustering.execution.strategy.class": "SparkBinaryCopyClusteringExecutionStrategy"}
+
+
+@pytest.mark.parametrize(
+    ("options", "column"),
+    [
+        ({BULK_MODE: "GLOBAL_SORT"}, "_hoodie_record_key"),
+        ({BULK_COLUMNS: "x"}, "x"),
+        ({BULK_MODE: "GLOBAL_SORT", **SORTED}, "x"),
+    ],
+)
+def test_without_columns_of_its_own_a_clustering_sorts_as_bulk_inserts_do(
+    tmp_path: Path, options: dict[str, str], column: str
+) -> None:
+    table = written(tmp_path / "t")
+    (report,) = Table(table.path, options).cluster()
+    assert next(iter(report.skipped)) == column
+    for row in Table(table.path).file_slices().to_pylist():
+        values = pq.read_table(Path(table.path) / row["partition_path"] / row["base_file"], columns=[column])[
+            column
+        ].to_pylist()
+        assert values == sorted(values)
+    table.check()
+
+
+def test_row_groups_are_copied_however_bulk_inserts_sort(tmp_path: Path) -> None:
+    table = written(tmp_path / "t")
+    (report,) = Table(table.path, {BULK_MODE: "GLOBAL_SORT", **COPIES}).cluster()
+    assert report.groups_copied == 2
+    table.check()
