@@ -18,6 +18,8 @@ __all__ = [
     "CLUSTER_EARLIEST",
     "CLUSTER_END",
     "CLUSTER_EXECUTOR",
+    "CLUSTER_EXPIRES",
+    "CLUSTER_EXPIRES_AFTER",
     "CLUSTER_FILTER",
     "CLUSTER_GROUP_BYTES",
     "CLUSTER_INLINE",
@@ -171,6 +173,14 @@ CLUSTER_ANY_COLUMNS = OPTIONS.flag(
     "hoodie.clustering.plan.strategy.binary.copy.schema.evolution.enable",
     False,
     "SparkStreamCopyClusteringPlanStrategy: take files of other columns together, too; these groups are decoded.",
+)
+CLUSTER_EXPIRES = OPTIONS.flag(
+    "hoodie.clustering.enable.expirations",
+    False,
+    "Cleans and clusterings take plans of clusterings back that are older than the next option says, and that nobody runs.",
+)
+CLUSTER_EXPIRES_AFTER = OPTIONS.number(
+    "hoodie.clustering.expiration.threshold.mins", 60, "Minutes after which the plan of a clustering is so old."
 )
 CLUSTER_UPDATES = OPTIONS.java_class(
     "hoodie.clustering.updates.strategy",

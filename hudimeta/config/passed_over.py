@@ -96,7 +96,6 @@ _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable
     bootstrap.index.type
     bootstrap.parallelism bootstrap.partitionpath.translator.class
-    clustering.enable.expirations clustering.expiration.threshold.mins
     clustering.fail.on.pending.ingestion.during.conflict.resolution clustering.group.read.parallelism
     clustering.max.parallelism clustering.plan.generation.use.local.engine.context
     datasource.hive_sync.auto_create_database datasource.hive_sync.base_file_format datasource.hive_sync.batch_num

@@ -322,6 +322,10 @@ def clean(session: WriteSession, *, after_a_write: bool = False) -> CleanReport:
     policy = session.concurrency.failed_writes
     if policy == "LAZY" or (policy == "EAGER" and not after_a_write):
         session.coordinator.recover()
+    if session.options.get(keys.CLUSTER_EXPIRES):
+        from hudimeta.services.clustering import expire
+
+        expire(session)
     while True:
         found: CleanPlan | None = None
 

@@ -22,7 +22,7 @@ from hudimeta.commit.timings import Timings
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small
-from hudimeta.errors import CommitConflict, ConfigError, StorageError, UnsupportedFeature
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, UnsupportedFeature
 from hudimeta.indexes.bucket.consistent_hashing import HashRing, HashRings
 from hudimeta.indexes.bucket.ring_changes import (
     RingChange,
@@ -48,7 +48,7 @@ from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import is_on_disk
 from hudimeta.table.file_names import new_file_id
-from hudimeta.timeline import Timeline, TimelineWriter
+from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.table_files import TableFiles
 
@@ -58,6 +58,7 @@ __all__ = [
     "cancel",
     "cluster",
     "execute",
+    "expire",
     "is_due",
     "may_be_due",
     "pending",
@@ -145,6 +146,25 @@ def cancel(session: WriteSession, instant: str) -> None:
         CommitError: No such pending clustering, or a process is running it.
     """
     cancel_plan(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING)
+
+
+def expire(session: WriteSession) -> tuple[str, ...]:
+    """Take plans back that are older than options allow, where these say so; returns their instants.
+
+    A plan whose process died is run by the next clustering. Where none comes, it would hold its file groups for ever.
+    """
+    if not session.options.get(keys.CLUSTER_EXPIRES):
+        return ()
+    minutes = session.options.get(keys.CLUSTER_EXPIRES_AFTER)
+    oldest = format_instant(session.times.now_ms() - minutes * 60_000, session.times.zone)
+    expired = []
+    for planned in pending(session.snapshot_now().timeline):
+        with contextlib.suppress(CommitError):  # somebody is running it, or was first
+            if planned.time < oldest:
+                cancel(session, planned.time)
+                expired.append(planned.time)
+    session.notes += [f"the clustering planned at {one} was taken back: it is over {minutes:,} minutes old" for one in expired]
+    return tuple(expired)
 
 
 def execute(session: WriteSession, instant: str) -> ClusteringReport:
@@ -288,12 +308,13 @@ def _works(snapshot: Snapshot, planned: ClusteringPlan, rings: Rings) -> list[Gr
 
 
 def cluster(session: WriteSession, *, after_a_write: bool = False) -> Reports[ClusteringReport]:
-    """Roll dead writes back, run what is pending, then plan and run a clustering.
+    """Roll dead writes back, run what is pending, then plan and run a clustering. Plans that are too old are not run.
 
     Args:
         session: The table.
         after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
+    expire(session)
     return run_plans(session, pending, schedule, execute, after_a_write=after_a_write)
 
 

@@ -342,3 +342,22 @@ def test_row_groups_are_copied_however_bulk_inserts_sort(tmp_path: Path) -> None
     (report,) = Table(table.path, {BULK_MODE: "GLOBAL_SORT", **COPIES}).cluster()
     assert report.groups_copied == 2
     table.check()
+
+
+EXPIRES = {"hoodie.clustering.enable.expirations": "true", "hoodie.clustering.expiration.threshold.mins": "0"}
+
+
+@pytest.mark.parametrize("service", ["clean", "cluster"])
+def test_plans_that_are_too_old_are_taken_back(tmp_path: Path, service: str) -> None:
+    table = written(tmp_path / "t")
+    planned = Table(table.path).services.clustering.schedule()
+    assert planned is not None
+    young = Table(table.path, {**EXPIRES, "hoodie.clustering.expiration.threshold.mins": "60"})
+    young.clean()
+    assert clustering.pending(Table(table.path).timeline), "it is not old enough"
+    getattr(Table(table.path, EXPIRES), service)()
+    assert planned not in {i.time for i in Table(table.path).timeline.instants if i.action is not Action.ROLLBACK}
+    assert clustering.pending(Table(table.path).timeline) == []
+    table.write(Operation.UPSERT, simple_rows(range(30), 12))
+    table.check()
+    check_all(table.storage)
