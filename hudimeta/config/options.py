@@ -300,6 +300,12 @@ ROUTED_READ_FILES = OPTIONS.flag(
 RECORD_SIZE_ESTIMATE = OPTIONS.count(
     "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
 )
+SPLIT_BY_SIZE = OPTIONS.flag(
+    "hoodie.copyonwrite.insert.auto.split",
+    True,
+    "New files of inserts and upserts have as many rows as their size allows; false counts the rows by the next option.",
+)
+SPLIT_ROWS = OPTIONS.count("hoodie.copyonwrite.insert.split.size", 500_000, "Rows of such a file, about.")
 COMPRESSION = OPTIONS.choice(
     "hoodie.parquet.compression.codec",
     "zstd",

@@ -22,8 +22,8 @@ _TUNING = """
     bulkinsert.parallelism bulkinsert.shuffle.parallelism
     cdc.file.group.iterator.memory.spill.bytes clean.optimize.using.local.engine.context
     clean.parallelism cleaner.parallelism commits.archival.batch common.diskmap.compression.enabled
-    common.spillable.diskmap.type compaction.lazy.block.read compaction.reverse.log.read copyonwrite.insert.auto.split
-    copyonwrite.insert.split.size datasource.read.file.index.list.partitions.from.catalog
+    common.spillable.diskmap.type compaction.lazy.block.read compaction.reverse.log.read
+    datasource.read.file.index.list.partitions.from.catalog
     datasource.read.file.index.listing.mode datasource.read.file.index.listing.partition-path-prefix.analysis.enabled
     datasource.read.file.index.optimize.listing.using.path.filter datasource.write.row.writer.enable delete.parallelism
     delete.shuffle.parallelism embed.timeline.server embed.timeline.server.async embed.timeline.server.gzip

@@ -27,12 +27,14 @@ class FileSizing:
         small_limit: Files below it are filled; 0 turns filling off.
         row_bytes: An estimate.
         into_logs: New rows go to log files; a slice counts with its logs.
+        rows: Of a new file, where options say how many; None for what its size allows.
     """
 
     target: int
     small_limit: int
     row_bytes: float
     into_logs: bool = False
+    rows: int | None = None
 
     @classmethod
     def of(cls, session: WriteSession, timeline: Timeline, operation: Operation | None = None) -> FileSizing:
@@ -57,6 +59,7 @@ class FileSizing:
             0 if session.concurrency.non_blocking is not None else options.get(keys.SMALL_FILE_LIMIT),
             _row_bytes_of(stats, float(options.get(keys.RECORD_SIZE_ESTIMATE))),
             into_logs,
+            options.get(keys.SPLIT_ROWS) if operation in _SPLIT and not options.get(keys.SPLIT_BY_SIZE) else None,
         )
 
     def open_files(self, files: Sequence[KeyFile]) -> dict[str, KeyFile]:
@@ -65,6 +68,10 @@ class FileSizing:
         A slice with log files is left alone where its base file would have to be rewritten: a compaction will do that anyway.
         """
         return {file.file_id: file for file in files if not file.busy and (self.into_logs or not file.logs)}
+
+
+_SPLIT = (Operation.INSERT, Operation.UPSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+"""What counts the rows of a new file, where it is asked to; bulk inserts go by bytes, as in Apache Hudi."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ class Placement:
 
 def rows_a_file(sizing: FileSizing) -> int:
     """How many rows fill a new file."""
-    return max(1, int(sizing.target / sizing.row_bytes))
+    return sizing.rows or max(1, int(sizing.target / sizing.row_bytes))
 
 
 def place(rows: np.ndarray[Any, Any], small: Sequence[SmallFile], sizing: FileSizing) -> list[Placement]:

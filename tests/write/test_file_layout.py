@@ -97,3 +97,14 @@ def test_pages_and_dictionaries(tmp_path: Path) -> None:
 def test_no_bytes_are_refused(tmp_path: Path, option: str) -> None:
     with pytest.raises(ConfigError, match=rf"{option}.*1 or more"):
         table_of(tmp_path, **{option: "0"})
+
+
+@pytest.mark.parametrize("operation", ["insert", "upsert", "insert_overwrite"])
+def test_new_files_have_the_rows_that_are_asked_for(tmp_path: Path, operation: str) -> None:
+    split = {"hoodie.copyonwrite.insert.auto.split": "false", "hoodie.copyonwrite.insert.split.size": "400"}
+    table = table_of(tmp_path, **split)
+    getattr(table, operation)(rows(0, 1000))
+    assert [pq.read_metadata(file).num_rows for file in base_files(table)] == [334, 333, 333]
+    other = table_of(tmp_path / "other", **{"hoodie.copyonwrite.insert.split.size": "400"})
+    getattr(other, operation)(rows(0, 1000))
+    assert len(base_files(other)) == 1, "not unless files are split by hand"
