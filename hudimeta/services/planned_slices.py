@@ -66,6 +66,7 @@ def reading(session: WriteSession, snapshot: Snapshot, data: pa.Schema, history:
         history=history,
         storage_options=storage_options_of(session.options.texts),
         merge_options={k: v for k, v in session.options.texts.items() if k in MERGE_OPTIONS},
+        as_stored=True,
     )
 
 

@@ -98,6 +98,8 @@ class ReadTask:
         merge_options: Options that merging goes by, by their names.
         skip_damage: Leave out file slices with a damaged file, and say so, instead of failing; for reads of users only.
         merged_range: Of a merge-on-read table, whose rows alone are merged; None for all.
+        as_stored: Partition columns are what files hold, and what paths state only where that is null; for services, which
+            write rows anew: an empty text stays one, and statistics stay true.
     """
 
     location: str
@@ -118,6 +120,7 @@ class ReadTask:
     beside: ArrowPredicate | None = None
     skip_damage: bool = False
     merged_range: MergedRange | None = None
+    as_stored: bool = False
 
     @contextlib.contextmanager
     def telling_removals(self) -> Iterator[None]:

@@ -25,7 +25,7 @@ from hudimeta.slices.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.projection import leaf_paths, picked
 from hudimeta.slices.read_task import ReadTask
-from hudimeta.slices.row_groups import MatchingRows, with_constants
+from hudimeta.slices.row_groups import MatchingRows, filled_with, with_constants
 from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
@@ -86,7 +86,7 @@ class SliceReader:
             CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A file cannot be read.
         """
         constants = self._constants(file_slice)
-        for piece in self.stored_rows(file_slice, constants):
+        for piece in self.stored_rows(file_slice, pa.table({}) if self.task.as_stored else constants):
             self.counts.rows_read += piece.num_rows
             result = self._finish(piece, constants)
             self.counts.rows += result.num_rows
@@ -117,7 +117,8 @@ class SliceReader:
     def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Add the values that the path states, drop rows, and choose columns."""
         task = self.task
-        piece = with_constants(piece, constants.select([n for n in constants.column_names if n in task.needed.names]))
+        constants = constants.select([n for n in constants.column_names if n in task.needed.names])
+        piece = filled_with(piece, constants) if task.as_stored else with_constants(piece, constants)
         if task.predicate is not None:
             from hudimeta.predicate import evaluate
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.slices.reader import ReadCounts
     from hudimeta.slices.record_keys import WantedKeys
 
-__all__ = ["JudgedRows", "MatchingRows", "judged_rows", "with_constants"]
+__all__ = ["JudgedRows", "MatchingRows", "filled_with", "judged_rows", "with_constants"]
 
 Mask = npt.NDArray[np.bool_]
 _FEW_ROWS = 1 << 14
@@ -246,6 +246,20 @@ class _Head:
         found = np.zeros(len(self.maybe), np.bool_)
         found[np.flatnonzero(self.maybe)[mask]] = True
         return found
+
+
+def filled_with(piece: pa.Table, constants: pa.Table) -> pa.Table:
+    """Rows with columns that have one value where the rows say nothing."""
+    import pyarrow.compute as pc
+
+    for name in constants.column_names:
+        value = constants.column(name)[0]
+        if value.is_valid and name in piece.column_names:
+            at, column = piece.column_names.index(name), piece.column(name)
+            piece = piece.set_column(at, name, pc.if_else(column.is_valid(), column, value.cast(column.type)))
+        elif name not in piece.column_names:
+            piece = piece.append_column(name, pa.repeat(value, piece.num_rows))
+    return piece
 
 
 def with_constants(piece: pa.Table, constants: pa.Table) -> pa.Table:
