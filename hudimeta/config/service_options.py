@@ -42,6 +42,7 @@ __all__ = [
     "TTL_DAYS",
     "TTL_INLINE",
     "TTL_MAX",
+    "TTL_RULES",
     "TTL_SELECTED",
     "TTL_STRATEGY",
 ]
@@ -198,6 +199,12 @@ TTL_DAYS = OPTIONS.add(
 )
 TTL_SELECTED = OPTIONS.listing(
     "hoodie.partition.ttl.strategy.partition.selected", "Partitions whose time runs, by their paths; all when not set."
+)
+TTL_RULES = OPTIONS.text(
+    "hudimeta.partition.ttl.rules",
+    None,
+    "Other days for some partitions, as `<regular expression>,<days>[,<strategy>];…`; the first that is found in a partition's "
+    "path counts, and 0 days keep it for ever.",
 )
 TTL_MAX = OPTIONS.count(
     "hoodie.partition.ttl.strategy.max.delete.partitions",

@@ -3,9 +3,10 @@
     KEEP_BY_TIME            the time of a partition runs from the newest file of its newest slices
     KEEP_BY_CREATION_TIME   it runs from the write that made the partition, which its metafile names
 
-The days are those of `hoodie.partition.ttl.strategy.days.retain`. Apache Hudi goes by base files alone; here a log file that
-was just written keeps its partition as well, and so does a metafile that does not tell. Files stay until a clean. A partition
-of which a planned compaction or clustering takes file groups waits for that, as whoever runs it needs their files.
+The days are those of `hoodie.partition.ttl.strategy.days.retain`, or of a rule of the partition's own (`ttl_rules`). Apache
+Hudi goes by base files alone; here a log file that was just written keeps its partition as well, and so does a metafile that
+does not tell. Files stay until a clean. A partition of which a planned compaction or clustering takes file groups waits for
+that, as whoever runs it needs their files.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from hudimeta.engine.machine import pool
 from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.formats.properties import decode_properties
 from hudimeta.reports import Report
+from hudimeta.services.ttl_rules import BY_CREATION, TtlRules
 from hudimeta.snapshot.planned_groups import groups_in_plans, plans_that_say_nothing
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
@@ -30,7 +32,6 @@ from hudimeta.write.table_writer import delete_chosen_partitions
 
 __all__ = ["TtlPlan", "TtlReport", "expire", "is_due", "plan"]
 
-_BY_CREATION = "KEEP_BY_CREATION_TIME"
 _MS_A_DAY = 86_400_000
 _AT_ONCE = 16
 _CREATED = "commitTime"
@@ -42,8 +43,7 @@ class TtlPlan(Report):
     """Which partitions have outlived their time.
 
     Attributes:
-        strategy: `KEEP_BY_TIME` or `KEEP_BY_CREATION_TIME`.
-        days: For how long partitions are kept; 0 for ever.
+        rules: For how long partitions are kept, and from when that counts.
         expired: The instant from which the time of each ran, by partition path; the oldest first.
         left: How many more have, beyond `hoodie.partition.ttl.strategy.max.delete.partitions`.
         unknown: How many partitions do not tell when they were made, and stay.
@@ -51,8 +51,7 @@ class TtlPlan(Report):
         silent: The instant of a planned service that does not say what it takes, so that every partition waits; "" for none.
     """
 
-    strategy: str
-    days: int
+    rules: TtlRules
     expired: Mapping[str, str]
     left: int = 0
     unknown: int = 0
@@ -60,7 +59,7 @@ class TtlPlan(Report):
     silent: str = ""
 
     def __str__(self) -> str:
-        rule = f"{self.strategy}, {self.days:,} days"
+        rule = str(self.rules)
         untold = [f"  {self.unknown:,} do not tell when they were made, and stay"] if self.unknown else []
         waits = f"wait, since the plan {self.silent} is empty: t.rollback({self.silent!r}) takes it back"
         until = waits if self.silent else "wait until a planned service has run"
@@ -96,32 +95,42 @@ class TtlReport(Report):
 def is_due(session: WriteSession) -> bool:
     """True when partitions are looked at after each write, as Apache Hudi does."""
     options = session.options
-    return options.get(keys.TTL_INLINE) and options.get(keys.TTL_DAYS) > 0 and session.properties.is_partitioned
+    return options.get(keys.TTL_INLINE) and session.properties.is_partitioned and not TtlRules.of(options).expire_nothing
 
 
 def plan(session: WriteSession, snapshot: Snapshot) -> TtlPlan:
     """Find the partitions that have outlived their time.
 
     One look at the newest slices; for KEEP_BY_CREATION_TIME one request a partition besides.
+
+    Raises:
+        ConfigError: See `TtlRules.of`.
     """
-    options = session.options
-    strategy, days = options.get(keys.TTL_STRATEGY) or "", options.get(keys.TTL_DAYS)
-    if days <= 0 or not session.properties.is_partitioned:
-        return TtlPlan(strategy, days, {})
-    zone = session.properties.zone
-    begun = written = _last_written(snapshot, options.get(keys.TTL_SELECTED))
-    if strategy == _BY_CREATION:
-        begun = _created(session.storage, written)
-    limit = session.times.now_ms() - days * _MS_A_DAY
-    over = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
+    options, zone = session.options, session.properties.zone
+    rules = TtlRules.of(options)
+    if rules.expire_nothing or not session.properties.is_partitioned:
+        return TtlPlan(rules, {})
+    written = _last_written(snapshot, options.get(keys.TTL_SELECTED))
+    rule_of = rules.of_partitions(written)
+    of_creation = {path: time for path, time in written.items() if rule_of[path].days and rule_of[path].strategy == BY_CREATION}
+    created = _created(session.storage, of_creation)
+    begun = {
+        path: created.get(path, "") if path in of_creation else time for path, time in written.items() if rule_of[path].days
+    }
+    now = session.times.now_ms()
+    over = sorted(
+        (instant, path)
+        for path, instant in begun.items()
+        if instant and parse_instant(instant, zone) < now - rule_of[path].days * _MS_A_DAY
+    )
     busy = {group.partition_path for group in groups_in_plans(snapshot.timeline)}
     silent = plans_that_say_nothing(snapshot.timeline)  # nobody knows what they take: then every partition waits
     gone = [] if silent else [(instant, partition) for instant, partition in over if partition not in busy]
     most = options.get(keys.TTL_MAX)
     expired = {partition: instant for instant, partition in gone[:most]}
-    unknown = len(written) - len(begun)
+    unknown = len(of_creation) - len(created)
     first = silent[0].time if silent else ""
-    return TtlPlan(strategy, days, expired, max(0, len(gone) - most), unknown, len(over) - len(gone), first)
+    return TtlPlan(rules, expired, max(0, len(gone) - most), unknown, len(over) - len(gone), first)
 
 
 def _last_written(snapshot: Snapshot, selected: Iterable[str]) -> dict[str, str]:

@@ -111,6 +111,44 @@ def test_only_those_selected_and_not_too_many(tmp_path: Path) -> None:
     assert partitions(table) == ["p0", "p2", "p3"]
 
 
+RULES = "hudimeta.partition.ttl.rules"
+
+
+def test_partitions_with_days_of_their_own(tmp_path: Path) -> None:
+    table = aged(tmp_path / "t")
+    told = expired(table, 5.25, dry_run=True, **{RULES: "p[02],1;p3,2", DAYS: "90"})
+    assert list(told.plan.expired) == ["p2", "p3", "p0"]
+    rule = "KEEP_BY_TIME, 1 days where p[02] is found; KEEP_BY_TIME, 2 days where p3 is found; KEEP_BY_TIME, 90 days"
+    assert str(told).startswith(f"3 partitions have expired ({rule})")
+    kept = expired(table, 5.25, dry_run=True, **{RULES: "p2,0; ^p[0-2]$,1", DAYS: "1"})
+    assert list(kept.plan.expired) == ["p1", "p3", "p0"], "the first rule counts, and 0 days are for ever"
+    report = expired(table, 5.25, **{RULES: "p[01],3,KEEP_BY_CREATION_TIME;p2,2"})
+    assert sorted(report.plan.expired) == ["p0", "p1", "p2"], "without days for the others"
+    assert partitions(table) == ["p3"]
+    check_all(table.storage)
+
+
+def test_rules_work_inline_and_in_maintenance(tmp_path: Path) -> None:
+    table = aged(tmp_path / "t")
+    with running_on(At(5)):
+        due = Table(table.path, {RULES: "p1,1", "hoodie.partition.ttl.inline": "true"}).maintain(dry_run=True)
+    assert "1 partitions have expired" in str(due)
+    given = {**table.options.given, RULES: "p1,1", "hoodie.partition.ttl.inline": "true"}
+    Table(table.path, given).upsert(rows(0, 9))
+    assert partitions(table) == ["p0", "p2", "p3"]
+
+
+@pytest.mark.parametrize("rules", ["p1", "p1,", "p1,-3", ",3", "p1,3,KEEP_FOREVER", "p1,3,KEEP_BY_TIME,x", "p1;3"])
+def test_rules_of_another_form_are_refused(tmp_path: Path, rules: str) -> None:
+    with pytest.raises(ConfigError, match=r"hudimeta.partition.ttl.rules.*<regular expression>,<days>"):
+        expired(aged(tmp_path / "t"), 5, **{RULES: rules})
+
+
+def test_a_rule_whose_pattern_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="regular expression"):
+        expired(aged(tmp_path / "t"), 5, **{RULES: "p(,3"})
+
+
 @pytest.mark.parametrize("days", ["-1", "0"])
 def test_without_days_nothing_expires(tmp_path: Path, days: str) -> None:
     table = aged(tmp_path / "t")
