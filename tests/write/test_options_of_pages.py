@@ -109,14 +109,7 @@ PAGES = [
     Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.BoundedIOCompactionStrategy")),
     Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.DayBasedCompactionStrategy")),
     Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.UnBoundedCompactionStrategy")),
-    Given(
-        "compaction", _compaction(compaction_strategy=f"{_PLANS}.BoundedPartitionAwareCompactionStrategy"), refused="allowed is"
-    ),
-    Given(
-        "compaction",
-        _compaction(compaction_strategy=f"{_PLANS}.UnBoundedPartitionAwareCompactionStrategy"),
-        refused="allowed is",
-    ),
+    Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.PartitionRegexBasedCompactionStrategy")),
     Given("concurrency_control", _OCC | _LATE_FAILURES | {"hoodie.write.lock.provider": f"{_LOCKS}.InProcessLockProvider"}),
     Given("concurrency_control", _OCC | {"hoodie.write.lock.provider": f"{_LOCKS}.FileSystemBasedLockProvider"}),
     Given("concurrency_control", _OCC | {"hoodie.write.lock.provider": f"{_LOCKS}.StorageBasedLockProvider"}),
