@@ -105,11 +105,11 @@ PAGES = [
     Given(
         "compaction", _compaction(compaction_strategy=f"{_PLANS}.LogFileSizeBasedCompactionStrategy", compaction_target_io="9")
     ),
-    Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.LogFileNumBasedCompactionStrategy")),
-    Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.BoundedIOCompactionStrategy")),
-    Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.DayBasedCompactionStrategy")),
-    Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.UnBoundedCompactionStrategy")),
-    Given("compaction", _compaction(compaction_strategy=f"{_PLANS}.PartitionRegexBasedCompactionStrategy")),
+    Given("compaction", _planned_by("LogFileNumBased")),
+    Given("compaction", _planned_by("BoundedIO")),
+    Given("compaction", _planned_by("DayBased")),
+    Given("compaction", _planned_by("UnBounded")),
+    Given("compaction", _planned_by("PartitionRegexBased")),
     Given("concurrency_control", _OCC | _LATE_FAILURES | {"hoodie.write.lock.provider": f"{_LOCKS}.InProcessLockProvider"}),
     Given("concurrency_control", _OCC | {"hoodie.write.lock.provider": f"{_LOCKS}.FileSystemBasedLockProvider"}),
     Given("concurrency_control", _OCC | {"hoodie.write.lock.provider": f"{_LOCKS}.StorageBasedLockProvider"}),
