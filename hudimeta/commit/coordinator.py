@@ -282,11 +282,9 @@ class Coordinator:
             self._judge_outcome(write, error)
         return completion, publication
 
-    @contextlib.contextmanager
-    def running(self, instant: str, action: Action) -> Iterator[tuple[Timeline, Instant]]:
-        """Run a planned service alone; see `write.planned_runs.running`."""
-        with running(self._storage, self._properties, self._lock, instant, action) as run:
-            yield run
+    def running(self, instant: str, action: Action) -> contextlib.AbstractContextManager[tuple[Timeline, Instant]]:
+        """Run a planned service alone; see `commit.planned_runs.running`."""
+        return running(self._storage, self._properties, self._lock, instant, action)
 
     @property
     def cleans(self) -> CleanRunner:
@@ -377,9 +375,11 @@ class Coordinator:
             without_files = refused and not has_markers(self._storage, write.instant)
             (self.withdraw if without_files else self.abort)(write)
         except HudiError as error:
-            warnings.warn(
-                f"instant {write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
-            )
+            text = f"instant {write.instant} is left to the next writer: {hidden(str(error))}"
+            warnings.warn(text, HudiWarning, stacklevel=2)
+        finally:
+            with contextlib.suppress(HudiError, OSError):
+                self._held.close()  # else the write would pass for alive as long as this process is
 
     @contextlib.contextmanager
     def writing(self, operation: Operation, timeline: Timeline) -> Iterator[tuple[OpenWrite, Timeline]]:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import hudimeta
 from hudimeta.commit.report import CommitReport
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import ConfigError, DuplicateKeys
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
@@ -140,3 +141,23 @@ def in_order(files: list[list[Any]], order: list[Any], door: str) -> None:
     assert sorted(map(repr, chain(*files))) == sorted(map(repr, order))
     assert all(values == [value for value in order if value in values] for values in files)
     assert len(files) == 2 if door == "engine" else len(files) >= 2
+
+
+def test_a_refused_write_that_cannot_be_taken_back_is_left_to_the_next(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    options = OPTIONS.read({**table.options.given, POLICY: "fail"})
+
+    def refused(at: int | None) -> FaultPlan:
+        plan = FaultPlan(at, Fault.ERROR_BEFORE, times=1000)
+        with pytest.raises(DuplicateKeys):
+            write_rows(table.session(FaultyStorage(table.storage, plan), options), Operation.INSERT, simple_rows([3], 7))
+        return plan
+
+    calls = refused(None).calls
+    begun = next(at for at, call in enumerate(calls) if "delete" in call)
+    with pytest.warns(HudiWarning, match="is left to the next writer"):
+        refused(begun)
+    table.write(Operation.UPSERT, simple_rows([3], 8))
+    table.check()
+    assert hudimeta.Table(table.path).timeline.pending == ()
+    check_all(table.storage)
