@@ -25,7 +25,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.clustering_report import FilesRead, files_read
-from hudimeta.services.space_curves import Numbers, bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
+from hudimeta.services.space_curves import Numbers, bits_each, by_columns, hilbert_keys, ordinals, places, tiles, z_order_keys
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.slices.copied_files import CopiedFiles
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -109,12 +109,15 @@ class RowOrder:
                 allowed = "columns of the table with a single value each"
                 raise ConfigError(key, name, allowed, f"The table has {', '.join(schema.names)}.")
 
-    def of(self, columns: Sequence[pa.ChunkedArray], values: Sequence[Numbers]) -> npt.NDArray[np.int64] | None:
+    def of(
+        self, columns: Sequence[pa.ChunkedArray], values: Sequence[Numbers], counts: Sequence[int]
+    ) -> npt.NDArray[np.int64] | None:
         """Where rows go; None where they stay.
 
         Args:
             columns: To sort by.
             values: Their `ordinals`.
+            counts: Rows of each file: by several columns every file is a tile of their own, and the curve runs inside of it.
         """
         if not columns:
             return None
@@ -123,7 +126,7 @@ class RowOrder:
         bits = bits_each(len(columns))
         axes = [places(one, bits, self.sample) for one in values]
         keys = hilbert_keys(axes, bits) if self.layout == "HILBERT" else z_order_keys(axes, bits)
-        return np.argsort(keys, kind="stable")
+        return np.concatenate([rows[np.argsort(keys[rows], kind="stable")] for rows in tiles(values, counts)])
 
 
 @dataclass(frozen=True)
@@ -197,8 +200,8 @@ class ClusterGroup:
             return self._to_buckets(engine, work, rows, *work.ring)
         columns = ordering_columns(rows, self.order.columns)
         values = engine.map(ordinals, columns)
-        order = self.order.of(columns, values)
         counts = _cut(rows.num_rows, len(work.file_ids))
+        order = self.order.of(columns, values, counts)
         del columns
         files = self._write(engine, work, rows, order, counts)
         before = [piece.num_rows for piece in pieces]
@@ -218,7 +221,7 @@ class ClusterGroup:
             own = rows.filter(pa.array(places == place))
             columns = ordering_columns(own, self.order.columns)
             values = [ordinals(column) for column in columns]
-            order = self.order.of(columns, values)
+            order = self.order.of(columns, values, [own.num_rows])
             taken = own if order is None else _taken(own, order)
             name = f"{ring.nodes[place].prefix}-0"
             file = self.writer.write_clustered(work.slices[0].partition_path, name, taken, WriteToken(work.number))

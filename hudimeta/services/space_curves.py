@@ -8,7 +8,7 @@ it is their first bytes after what all have in common, of decimals the nearest d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hudimeta.formats.plain_arrays import single_array
 
-__all__ = ["bits_each", "by_columns", "hilbert_keys", "ordinals", "places", "z_order_keys"]
+__all__ = ["bits_each", "by_columns", "hilbert_keys", "ordinals", "places", "tiles", "z_order_keys"]
 
 Numbers: TypeAlias = npt.NDArray[np.uint64]
 
@@ -128,9 +128,39 @@ def places(values: Numbers, bits: int, sample: int | None = None) -> Numbers:
     bounds = np.unique(np.sort(few))
     step = max(1, -(-len(bounds) // int(most + np.uint64(1))))
     ranks: Numbers = np.searchsorted(bounds[::step], values, side="right").astype(np.uint64)
-    wide = max(1, int(ranks.max()).bit_length())
-    spread_out: Numbers = np.minimum(ranks << np.uint64(max(0, bits - wide)), most)
+    # Over the whole axis, so that its halves, and theirs, have as many rows.
+    spread_out: Numbers = ranks * most // np.uint64(len(bounds[::step]))
     return spread_out
+
+
+def tiles(values: Sequence[Numbers], counts: Sequence[int]) -> Iterator[npt.NDArray[np.int64]]:
+    """The rows of each file, so that files cover boxes: in slabs by the first column, these in slabs by the next, and so on.
+
+    A curve that is cut into files runs through several of its squares in most of them. Here each file is one box, as long by
+    one column as by any other as far as the number of files allows.
+
+    Args:
+        values: `ordinals` of the columns.
+        counts: Rows of each file.
+    """
+    yield from _tiled(np.arange(len(values[0])), values, np.asarray(counts, np.int64))
+
+
+def _tiled(
+    rows: npt.NDArray[np.int64], values: Sequence[Numbers], counts: npt.NDArray[np.int64]
+) -> Iterator[npt.NDArray[np.int64]]:
+    if len(counts) == 1:
+        yield rows
+        return
+    slabs = max(1, round(len(counts) ** (1 / len(values))))
+    if slabs == 1:
+        yield from _tiled(rows, values[1:], counts)
+        return
+    # Rows of one value are told apart by the other columns: a column of few values leaves the files to these.
+    in_order = rows[np.lexsort([one[rows] for one in reversed(values)])]
+    shares = np.array_split(counts, slabs)
+    for slab, share in zip(np.split(in_order, np.cumsum([share.sum() for share in shares])[:-1]), shares, strict=True):
+        yield from _tiled(slab, values[1:] if len(values) > 1 else values, share)
 
 
 def bits_each(columns: int) -> int:

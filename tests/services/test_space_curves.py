@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudimeta.services.space_curves import bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
+from hudimeta.services.space_curves import bits_each, by_columns, hilbert_keys, ordinals, places, tiles, z_order_keys
 
 D = decimal.Decimal
 _UTC = datetime.timezone.utc
@@ -78,3 +78,48 @@ def test_a_sixteenth_of_the_rows_spans_about_a_quarter_of_each_axis(curve: Any, 
 def test_one_column_after_the_other_and_nulls_first() -> None:
     columns = [pa.chunked_array([[2, None], [1, 2]]), pa.chunked_array([["b", "z"], ["c", None]])]
     assert by_columns(columns).tolist() == [1, 2, 3, 0]
+
+
+def boxes_read(columns: list[Any], files: list[Any]) -> list[float]:
+    """What share of the files a filter for two in a hundred rows reads, on average, by each column."""
+    shares = []
+    for column in columns:
+        low, high = (np.array([end(column[rows]) for rows in files]) for end in (np.min, np.max))
+        ends = np.sort(column)[np.linspace(0, len(column) - 1, 51).astype(int)]
+        shares.append(float(np.mean([((low < b) & (high >= a)).mean() for a, b in itertools.pairwise(ends)])))
+    return shares
+
+
+@pytest.mark.parametrize("count", [4, 9, 10, 23])
+def test_files_are_boxes_that_divide_by_each_column_alike(count: int) -> None:
+    dice = np.random.default_rng(count)
+    columns = [dice.integers(0, 1 << 40, 20_000).astype(np.uint64), dice.integers(0, 5_000, 20_000).astype(np.uint64)]
+    counts = [20_000 // count + (at < 20_000 % count) for at in range(count)]
+    files = list(tiles(columns, counts))
+    assert [len(rows) for rows in files] == counts
+    assert sorted(np.concatenate(files).tolist()) == list(range(20_000))
+    curve = np.argsort(z_order_keys([places(one, 16, 1000) for one in columns], 16), kind="stable")
+    for mine, of_curve in zip(
+        boxes_read(columns, files), boxes_read(columns, np.split(curve, np.cumsum(counts)[:-1])), strict=True
+    ):
+        assert mine <= min(of_curve, 1.25 / count**0.5)
+
+
+def test_a_column_of_few_values_leaves_the_files_to_the_other() -> None:
+    flags = np.repeat(np.array([0, 1], np.uint64), 600)
+    other = np.tile(np.arange(600, dtype=np.uint64), 2)
+    files = list(tiles([flags, other], [300] * 4))
+    assert [sorted(set(flags[rows].tolist())) for rows in files] == [[0], [0], [1], [1]]
+    assert [(int(other[rows].min()), int(other[rows].max())) for rows in files] == [(0, 299), (300, 599)] * 2
+    same = list(tiles([np.zeros(1200, np.uint64), other], [300] * 4))
+    assert [int(np.ptp(other[rows])) <= 300 for rows in same] == [True] * 4
+
+
+def test_one_file_and_three_columns() -> None:
+    dice = np.random.default_rng(1)
+    columns = [dice.integers(0, 1000, 800).astype(np.uint64) for _ in range(3)]
+    assert [rows.tolist() for rows in tiles(columns, [800])] == [list(range(800))]
+    files = list(tiles(columns, [100] * 8))
+    assert sorted(np.concatenate(files).tolist()) == list(range(800))
+    assert max(boxes_read(columns, files)) < 0.65
+    assert [len(rows) for rows in tiles(columns, [400, 400])] == [400, 400]

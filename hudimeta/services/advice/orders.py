@@ -147,10 +147,10 @@ def _shares(facts: Facts, group: _Group, columns: tuple[str, ...], layout: str) 
     if not group.pieces or not group.rows.num_rows:
         return None
     sorted_by = [group.rows[name] for name in columns]
-    order = RowOrder(columns, layout.upper()).of(sorted_by, [ordinals(one) for one in sorted_by])
+    files = max(1, min(group.files, group.rows.num_rows // _ROWS_OF_A_PART))
+    cuts = np.linspace(0, group.rows.num_rows, files + 1).astype(np.int64)
+    order = RowOrder(columns, layout.upper()).of(sorted_by, [ordinals(one) for one in sorted_by], np.diff(cuts).tolist())
     rows = group.rows if order is None else group.rows.take(pa.array(order))
-    files = max(1, min(group.files, rows.num_rows // _ROWS_OF_A_PART))
-    cuts = np.linspace(0, rows.num_rows, files + 1).astype(np.int64)
     bounds = {
         name: _cut_bounds(rows[name], cuts) for name in rows.column_names if name in columns or name in facts.with_statistics
     }
