@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from hudimeta.api.changes import ChangeVerbs
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.reports import Reports
     from hudimeta.services.advice import Advice
-    from hudimeta.services.archival import ArchivalReport
+    from hudimeta.services.archival import ArchivalPlan, ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.compaction import CompactionPlan
     from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.services.maintenance import MaintenancePlan, MaintenanceReport
     from hudimeta.services.restore import RestoreReport
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hudimeta.services.savepoints import Savepoint
     from hudimeta.services.ttl import TtlReport
     from hudimeta.services.versions import VersionPlan, VersionReport
+    from hudimeta.timeline.clean_record import CleanPlan
 
 __all__ = ["ServiceVerbs"]
 
@@ -35,9 +37,15 @@ class ServiceVerbs(ChangeVerbs):
     def services(self) -> TableServices:
         """`compact`, `cluster`, `clustering`, `clean`, `archive`, `savepoint` and its likes, `recover`, `upgrade`, …"""
 
-    def compact(self) -> Reports[CommitReport]:
+    @overload
+    def compact(self) -> Reports[CommitReport]: ...
+
+    @overload
+    def compact(self, *, dry_run: bool) -> Reports[CommitReport] | CompactionPlan: ...
+
+    def compact(self, *, dry_run: bool = False) -> Reports[CommitReport] | CompactionPlan:
         """See `services.compact`."""
-        return self.services.compact()
+        return self.services.compact(dry_run=dry_run)
 
     def schedule_compaction(self) -> str | None:
         """See `services.schedule_compaction`."""
@@ -58,13 +66,25 @@ class ServiceVerbs(ChangeVerbs):
         """See `services.cluster`."""
         return self.services.cluster(columns, strategy, partitions, dry_run=dry_run)
 
-    def clean(self) -> CleanReport:
-        """See `services.clean`."""
-        return self.services.clean()
+    @overload
+    def clean(self) -> CleanReport: ...
 
-    def archive(self) -> ArchivalReport:
+    @overload
+    def clean(self, *, dry_run: bool) -> CleanReport | CleanPlan: ...
+
+    def clean(self, *, dry_run: bool = False) -> CleanReport | CleanPlan:
+        """See `services.clean`."""
+        return self.services.clean(dry_run=dry_run)
+
+    @overload
+    def archive(self) -> ArchivalReport: ...
+
+    @overload
+    def archive(self, *, dry_run: bool) -> ArchivalReport | ArchivalPlan: ...
+
+    def archive(self, *, dry_run: bool = False) -> ArchivalReport | ArchivalPlan:
         """See `services.archive`."""
-        return self.services.archive()
+        return self.services.archive(dry_run=dry_run)
 
     def expire_partitions(self, *, dry_run: bool = False) -> TtlReport:
         """See `services.expire_partitions`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from hudimeta.api.advising import Advising
 from hudimeta.api.changes import Changing
@@ -14,15 +14,17 @@ from hudimeta.api.service_steps import CleaningVerbs, ClusteringVerbs, Compactio
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.reports import Reports
-    from hudimeta.services.archival import ArchivalReport
+    from hudimeta.services.archival import ArchivalPlan, ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.compaction import CompactionPlan
     from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
     from hudimeta.services.ttl import TtlReport
     from hudimeta.services.versions import VersionPlan, VersionReport
+    from hudimeta.timeline.clean_record import CleanPlan
 
 __all__ = ["TableServices"]
 
@@ -33,19 +35,28 @@ class TableServices(GroupedVerbs, Maintaining, Advising, Changing):
     >>> table.services.compact()                                               # doctest: +SKIP
     """
 
-    def compact(self) -> Reports[CommitReport]:
+    @overload
+    def compact(self) -> Reports[CommitReport]: ...
+
+    @overload
+    def compact(self, *, dry_run: bool) -> Reports[CommitReport] | CompactionPlan: ...
+
+    def compact(self, *, dry_run: bool = False) -> Reports[CommitReport] | CompactionPlan:
         """Merge the log files of a merge-on-read table into new base files; rows do not change.
 
         Compactions that were planned before are run first.
 
         >>> print(table.services.compact())                                    # doctest: +SKIP
 
+        Args:
+            dry_run: Only plan.
+
         Returns:
-            A report for each compaction; none when no file group has log files.
+            A report for each compaction, none when no file group has log files; the plan alone of a dry run.
         """
         from hudimeta.api import verbs
 
-        return verbs.compact(*self._changing(), self._engine)
+        return verbs.compact(*self._changing(), self._engine, dry_run=dry_run)
 
     def schedule_compaction(self) -> str | None:
         """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
@@ -132,23 +143,47 @@ class TableServices(GroupedVerbs, Maintaining, Advising, Changing):
         """The steps of a clean, each by itself: `plan`, `schedule`, `execute`."""
         return CleaningVerbs(self._changing, self._engine)
 
-    def clean(self) -> CleanReport:
+    @overload
+    def clean(self) -> CleanReport: ...
+
+    @overload
+    def clean(self, *, dry_run: bool) -> CleanReport | CleanPlan: ...
+
+    def clean(self, *, dry_run: bool = False) -> CleanReport | CleanPlan:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`.
 
-        >>> print(table.services.clean())                                      # doctest: +SKIP
+        >>> print(table.services.clean(dry_run=True))                          # doctest: +SKIP
+
+        Args:
+            dry_run: Only plan.
+
+        Returns:
+            What was deleted; the plan alone of a dry run.
         """
         from hudimeta.api import verbs
 
-        return verbs.clean(*self._changing(), self._engine)
+        return self.cleaning.plan() if dry_run else verbs.clean(*self._changing(), self._engine)
 
-    def archive(self) -> ArchivalReport:
+    @overload
+    def archive(self) -> ArchivalReport: ...
+
+    @overload
+    def archive(self, *, dry_run: bool) -> ArchivalReport | ArchivalPlan: ...
+
+    def archive(self, *, dry_run: bool = False) -> ArchivalReport | ArchivalPlan:
         """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`.
 
-        >>> print(table.services.archive())                                    # doctest: +SKIP
+        >>> print(table.services.archive(dry_run=True))                        # doctest: +SKIP
+
+        Args:
+            dry_run: Only plan.
+
+        Returns:
+            Which instants were moved; the plan alone of a dry run.
         """
         from hudimeta.api import verbs
 
-        return verbs.archive(*self._changing())
+        return verbs.archive(*self._changing(), dry_run=dry_run)
 
     def expire_partitions(self, *, dry_run: bool = False) -> TtlReport:
         """Take partitions that have outlived their time out of the table: see the options `hoodie.partition.ttl.*`.

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from hudimeta.predicate import Where
     from hudimeta.reports import Reports
-    from hudimeta.services.archival import ArchivalReport
+    from hudimeta.services.archival import ArchivalPlan, ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.compaction import CompactionPlan
     from hudimeta.services.ttl import TtlReport
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.write.merge_builder import MergeBuilder
@@ -223,14 +224,16 @@ def delete_partition(storage: Storage, options: Options, partitions: str | Seque
     return run_write(WriteSession(storage, options), lambda session: delete_partitions(session, names))
 
 
-def compact(storage: Storage, options: Options, engine: Engine | None = None) -> Reports[CommitReport]:
+def compact(
+    storage: Storage, options: Options, engine: Engine | None = None, *, dry_run: bool = False
+) -> Reports[CommitReport] | CompactionPlan:
     """Compact a merge-on-read table; see `hudimeta.Table.compact`."""
     from hudimeta.services import compaction
 
     session = WriteSession(storage, options, engine=engine)
     if session.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
-    return compaction.compact(session)
+    return compaction.plan(session, session.snapshot_now()) if dry_run else compaction.compact(session)
 
 
 def schedule_compaction(storage: Storage, options: Options) -> str | None:
@@ -305,11 +308,12 @@ def expire_partitions(storage: Storage, options: Options, *, dry_run: bool) -> T
     return ttl.expire(WriteSession(storage, options), dry_run=dry_run)
 
 
-def archive(storage: Storage, options: Options) -> ArchivalReport:
+def archive(storage: Storage, options: Options, *, dry_run: bool = False) -> ArchivalReport | ArchivalPlan:
     """Move old instants to the timeline's history; see `hudimeta.Table.archive`."""
     from hudimeta.services import archival
 
-    return archival.archive(WriteSession(storage, options))
+    session = WriteSession(storage, options)
+    return archival.plan(session, session.snapshot_now()) if dry_run else archival.archive(session)
 
 
 def recover(storage: Storage, options: Options) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 
-from hudimeta.config import OPTIONS
 from hudimeta.config.options import CLEAN_HOURS, CLEAN_POLICY
 from hudimeta.errors import ConfigError
 from hudimeta.keys import PartitionLayout
@@ -17,7 +16,6 @@ from hudimeta.sql import Analyze, Optimize, Restore, Vacuum
 from hudimeta.timeline import normalise_instant
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
-from pyspark_hudimeta.routed.write import session_of
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.partitions import given_partition
 from pyspark_hudimeta.sql.session import opened
@@ -73,11 +71,9 @@ def vacuum(session: SqlSession, entry: Entry, statement: Vacuum) -> DataFrame:
     options = {**session.settings, **entry.options}
     if statement.hours is not None:
         options |= {CLEAN_POLICY.key: "KEEP_LATEST_BY_HOURS", CLEAN_HOURS.key: str(statement.hours)}
-    if statement.dry_run:
-        writer = session_of(session.spark, entry.location, OPTIONS.read(options))
-        plan = clean.plan(writer, writer.snapshot_now())
-        return session.rows([(_joined(entry.location, *file),) for file in _files(plan)], "path string")
-    report = HudiTable(session.spark, entry.location, options).services.clean()
+    report = HudiTable(session.spark, entry.location, options).services.clean(dry_run=statement.dry_run)
+    if isinstance(report, clean.CleanPlan):
+        return session.rows([(_joined(entry.location, *file),) for file in _files(report)], "path string")
     return session.rows([(entry.location, report.instant, report.deleted)], "path string, instant string, files_deleted bigint")
 
 
