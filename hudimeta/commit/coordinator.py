@@ -392,7 +392,7 @@ class Coordinator:
             self._held.close()
             raise
         except BaseException:
-            self._give_up(write, refused=not self._publishes)
+            self._give_up(write, refused=not (self._publishes or operation.replaces_groups))  # else hash rings stay
             raise
 
 

@@ -156,7 +156,8 @@ CLUSTER_SINGLE = OPTIONS.flag(
     "Take a file that is alone in its group, too. Where columns to sort by are named, it always is taken.",
 )
 CLUSTER_SORT = OPTIONS.listing(
-    "hoodie.clustering.plan.strategy.sort.columns", "Columns to sort by; none leaves rows in the order of their files."
+    "hoodie.clustering.plan.strategy.sort.columns",
+    "Columns to sort by; without any, rows are sorted as hoodie.bulkinsert.sort.mode says.",
 )
 CLUSTER_SLICES_BY = OPTIONS.listing(
     "hoodie.clustering.plan.strategy.file.slices.sort.by",

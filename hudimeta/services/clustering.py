@@ -9,6 +9,7 @@ nobody changes the file groups that it names; a run that died is run again from 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -19,7 +20,7 @@ from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
-from hudimeta.config import Options
+from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small
 from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, UnsupportedFeature
@@ -163,7 +164,9 @@ def expire(session: WriteSession) -> tuple[str, ...]:
             if planned.time < oldest:
                 cancel(session, planned.time)
                 expired.append(planned.time)
-    session.notes += [f"the clustering planned at {one} was taken back: it is over {minutes:,} minutes old" for one in expired]
+    for one in expired:
+        text = f"the clustering planned at {one} was taken back: it is over {minutes:,} minutes old"
+        warnings.warn(text, HudiWarning, stacklevel=2)
     return tuple(expired)
 
 

@@ -62,6 +62,7 @@ def choose_by_commits(slices: Sequence[FileSlice], timeline: Timeline, options: 
     free = {FileGroupId(one.partition_path, one.file_id): one for one in slices}
     paths = frozenset(looked_at(sorted({one.partition_path for one in slices}), options, hour))
     commits = list(_commits(timeline, options))
+    timeline.prefetch(commits)
     gathered: dict[str, _Gathered] = {}
     found: list[Group] = []
     looked = 0

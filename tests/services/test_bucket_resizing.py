@@ -17,6 +17,7 @@ from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
+from hudimeta.write.table_writer import delete_partitions
 
 RINGS = {
     **SIMPLE_OPTIONS,
@@ -131,6 +132,23 @@ def test_a_run_that_fails_anywhere_is_run_again(tmp_path: Path) -> None:
             table.check()
         if any(i.action is Action.CLUSTERING for i in Table(table.path).timeline.pending):
             clustering.execute(table.session(), planned)
+        go_on(table, 3)
+
+
+def test_a_delete_of_partitions_that_fails_leaves_no_ring(tmp_path: Path) -> None:
+    """It writes no file and has no markers, but the ring of one partition is there when that of the other fails."""
+    source = written(tmp_path / "source")
+    whole = source.copy(str(tmp_path / "whole"))
+    counted = FaultyStorage(whole.storage, FaultPlan(None, Fault.ERROR_BEFORE))
+    delete_partitions(whole.session(counted), ["p0", "p1"])
+    calls = [number for number, call in enumerate(counted.plan.calls) if FOLDER in str(call)]
+    assert len(calls) >= 2
+    for call in calls:
+        table = source.copy(str(tmp_path / f"t{call}"))
+        before = [rings(table, partition) for partition in ("p0", "p1")]
+        with pytest.raises(HudiError):
+            delete_partitions(table.session(FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))), ["p0", "p1"])
+        assert [rings(table, partition) for partition in ("p0", "p1")] == before
         go_on(table, 3)
 
 
