@@ -64,11 +64,21 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """Wall and CPU seconds of one call, children included."""
+class Call:
+    """What one call took, children included.
+
+    Attributes:
+        wall, cpu: Seconds.
+        read: Bytes that were read from files, None where nobody counts them.
+        written: Bytes of files that were written.
+        unmapped: Files that other calls map into memory were read, so that their bytes count; its time is not like theirs.
+    """
 
     wall: float
     cpu: float
+    read: float | None = None
+    written: float | None = None
+    unmapped: bool = False
 
 
 @dataclass
@@ -76,29 +86,35 @@ class Measured:
     """One side of one case.
 
     Attributes:
-        calls: Seconds of each call, the cold one first.
+        calls: What each call took, the cold one first.
         rss: Peak resident bytes of the side's largest process.
         facts: What the side answered; equal names must have equal values on all sides.
         notes: Numbers for the reader, not compared.
         error: Why there is nothing; "absent: …" when it is not installed.
     """
 
-    calls: list[Seconds] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     rss: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     error: str = ""
 
     @property
-    def cold(self) -> Seconds:
+    def cold(self) -> Call:
         """The first call."""
         return self.calls[0]
 
     @property
-    def warm(self) -> Seconds:
+    def warm(self) -> Call:
         """Medians of the later calls; the only call where there is one."""
         later = self.calls[1:] or self.calls
-        return Seconds(statistics.median(c.wall for c in later), statistics.median(c.cpu for c in later))
+        alike = [call for call in later if not call.unmapped] or later
+        return Call(
+            wall=statistics.median(call.wall for call in alike),
+            cpu=statistics.median(call.cpu for call in alike),
+            read=_median_known(call.read for call in later),
+            written=_median_known(call.written for call in later),
+        )
 
     def value(self, metric: str) -> float:
         """`cold.wall`, `cold.cpu`, `warm.wall`, `warm.cpu` in seconds, or `rss` in bytes."""
@@ -114,7 +130,12 @@ class Measured:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Measured:
         """The inverse of `to_json`."""
-        return cls(**{**values, "calls": [Seconds(**call) for call in values["calls"]]})
+        return cls(**{**values, "calls": [Call(**call) for call in values["calls"]]})
+
+
+def _median_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def _in_spark(table: Made, query: Query, read: Callable[..., Any]) -> Side:
         path, where = table(job.settings), query.where(job.settings)
         with rivals.spark_session(job) as spark:
             for _ in range(job.rounds):
-                with job.timed(tree=True):
+                with job.timed(descendants=True):
                     frame = read(spark, path, query, where)
                     if query.count:
                         job.fact("rows", frame.count())
@@ -127,7 +127,7 @@ def _ready_batches(table: Made) -> Side:
             write_batches(ours.open_table(table(job.settings)).scan().to_table(), folder)
             register(spark)
             for _ in range(job.rounds):
-                with job.timed(tree=True):
+                with job.timed(descendants=True):
                     spark.read.format("ready_batches").load(str(folder)).write.format("noop").mode("overwrite").save()
 
     return run

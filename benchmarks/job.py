@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import resource
 import shutil
 import tempfile
 import time
@@ -12,7 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.case import Measured, Seconds, Settings
+from benchmarks.case import MINE, Call, Measured, Settings
+from benchmarks.counters import own, peak_rss, tree, without_mapping
+
+FEWEST_CALLS = 4
+"""With fewer calls none is spared to count the bytes of files that are otherwise mapped."""
 
 
 class Absent(Exception):
@@ -33,22 +35,29 @@ class Job:
         self.measured = Measured()
 
     @contextlib.contextmanager
-    def timed(self, tree: bool = False) -> Iterator[None]:
+    def timed(self, descendants: bool = False) -> Iterator[None]:
         """Measure one call.
 
+        Our own sides map files into memory, which nobody counts. So their second call reads them instead, where there are
+        enough others to tell the time.
+
         Args:
-            tree: Count the CPU of all living descendants too (a JVM, its Python workers), in steps of 10 ms. Otherwise
-                this process and the children it waited for, in microseconds.
+            descendants: Count all living descendants too (a JVM, its Python workers). Otherwise this process and the children
+                it waited for.
         """
-        clock = _tree_cpu if tree else _own_cpu
-        cpu, wall = clock(), time.perf_counter()
-        yield
-        wall = time.perf_counter() - wall
-        self.measured.calls.append(Seconds(wall, clock() - cpu))
+        mine, count = self.side in MINE, tree if descendants else own
+        unmapped = mine and not descendants and self.rounds >= FEWEST_CALLS and len(self.measured.calls) == 1
+        with without_mapping() if unmapped else contextlib.nullcontext():
+            (cpu, (read, written)), wall = count(), time.perf_counter()
+            yield
+            wall = time.perf_counter() - wall
+            cpu_now, (read_now, written_now) = count()
+        known = read_now - read if unmapped or not mine else None
+        self.measured.calls.append(Call(wall, cpu_now - cpu, known, written_now - written, unmapped))
 
     def add(self, timings: Iterable[Mapping[str, float]]) -> None:
-        """Take over what another process measured (`wall` and `cpu` of each call)."""
-        self.measured.calls += [Seconds(t["wall"], t["cpu"]) for t in timings]
+        """Take over what another process measured: `wall` and `cpu` of each call, and `read` and `written` where it counted."""
+        self.measured.calls += [Call(t["wall"], t["cpu"], t.get("read"), t.get("written")) for t in timings]
 
     def fact(self, name: str, value: Any) -> None:
         """An answer that every side must give alike."""
@@ -71,38 +80,3 @@ class Job:
             yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def peak_rss(pid: int) -> int:
-    """Peak resident bytes of a process. (`getrusage` would start at the parent's peak.)"""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def _own_cpu() -> float:
-    spent = 0.0
-    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-        usage = resource.getrusage(who)
-        spent += usage.ru_utime + usage.ru_stime
-    return spent
-
-
-def _tree_cpu() -> float:
-    """CPU seconds of this process and all that descend from it, living or waited for."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                fields = Path(f"/proc/{entry}/stat").read_text().rsplit(")", 1)[1].split()
-                parents[int(entry)] = int(fields[1])
-                ticks[int(entry)] = sum(int(part) for part in fields[11:15])
-    mine = {os.getpid()}
-    grown = True
-    while grown:
-        more = {pid for pid, parent in parents.items() if parent in mine} - mine
-        grown = bool(more)
-        mine |= more
-    return sum(ticks.get(pid, 0) for pid in mine) / os.sysconf("SC_CLK_TCK")

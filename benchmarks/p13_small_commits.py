@@ -23,10 +23,10 @@ from benchmarks.case import (
     OURS,
     PLAIN,
     ROUTED,
+    Call,
     Case,
     Goal,
     Measured,
-    Seconds,
     Settings,
     Side,
     at_most,
@@ -96,7 +96,7 @@ def _trend(job: Job) -> None:
     _note_p95(job, "last", job.measured.calls[-tenth:])
 
 
-def _note_p95(job: Job, name: str, calls: Sequence[Seconds]) -> None:
+def _note_p95(job: Job, name: str, calls: Sequence[Call]) -> None:
     """By CPU and by wall, which feels other programs."""
     job.note(f"{name} p95 cpu", statistics.quantiles([c.cpu for c in calls], n=20)[-1])
     job.note(f"{name} p95 wall", statistics.quantiles([c.wall for c in calls], n=20)[-1])

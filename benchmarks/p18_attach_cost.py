@@ -59,7 +59,7 @@ def cost(job: Job) -> None:
         for act in statements.values():
             _median_ms(act, calls)  # the JVM compiles what it runs often
         for _ in range(job.rounds):
-            with job.timed(tree=True):
+            with job.timed(descendants=True):
                 for state in STATES:
                     if state == "attached":
                         pyspark_hudimeta.attach(spark)

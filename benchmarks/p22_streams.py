@@ -57,7 +57,7 @@ def _hudimeta(size: int, attached: bool, job: Job) -> None:
         sink = source.option("maxFilesPerTrigger", 1).parquet(str(home / "incoming")).writeStream.format("hudimeta")
         sink = sink.options(**OPTIONS).option("checkpointLocation", str(home / "progress")).trigger(availableNow=True)
         whole = Job(job.settings, 1, job.side)
-        with whole.timed(tree=True):
+        with whole.timed(descendants=True):
             query = sink.start(str(home / "t"))
             query.awaitTermination()
         _add(job, [p["durationMs"] for p in query.recentProgress if "addBatch" in p["durationMs"]], whole.measured.calls[0].cpu)

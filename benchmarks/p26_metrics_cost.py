@@ -61,7 +61,7 @@ def cost(job: Job) -> None:
         log.meter = clocked = _Clocked(log.meter)
         for _ in range(job.rounds):
             spent: dict[str, list[float]] = {"off": [], "on": []}
-            with job.timed(tree=True):
+            with job.timed(descendants=True):
                 for turn in range(job.settings.scaled(TURNS, 3)):
                     batch = _rows(turn * 97 % max(1, rows - upserted), upserted, turn + 1)
                     for state in ("off", "on") if turn % 2 else ("on", "off"):

@@ -51,7 +51,7 @@ def cost(job: Job) -> None:
             _made(folder / "t", rows)
             table = hudimeta.Table(folder / "t")
             begin, cpu = time.perf_counter(), time.process_time()
-            with job.timed(tree=True):
+            with job.timed(descendants=True):
                 table.indexes.resize(MANY)
             job.note(_WALL, round(time.perf_counter() - begin, 2))
             job.note(_CPU, round(time.process_time() - cpu, 2))

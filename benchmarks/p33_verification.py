@@ -163,7 +163,7 @@ def cost(job: Job) -> None:
         spent[step].append(time.process_time() - begin)
         of_checks[step].append(checks.seconds - before + (_moved_bytes() - moved) * per_byte)
 
-    with job.folder() as folder, job.timed(tree=True):
+    with job.folder() as folder, job.timed(descendants=True):
         for turn in range(job.settings.scaled(TURNS, 1)):
             with checks.timed():
                 requests = _steps(folder / f"with-{turn}", rows, batch, clock)

@@ -87,7 +87,7 @@ def cost(job: Job) -> None:
                 table.delete(_day(DAYS - 1, 1).select(["id", "day", "ts"]).slice(0, 1))
                 job.note(f"{name}: bytes", _bytes(path, name))
                 spent = looked = found = 0.0
-                with job.timed(tree=True):
+                with job.timed(descendants=True):
                     for given in _batches(rows, batch):
                         cpu = time.process_time()
                         report = table.upsert(given)

@@ -1,4 +1,4 @@
-"""The table of ratios, and the same as JSON."""
+"""The table of ratios, and the same as JSON. Bytes read and written are the median of the warm calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 from benchmarks.case import OURS, Case, Goal, Measured
 from benchmarks.measure import disagreements
 
-HEADINGS = ("side", "cold wall", "cold cpu", "warm wall", "warm cpu", "peak rss", "x wall", "x cpu")
-WIDTHS = (16, 10, 10, 10, 10, 9, 7, 7)
-PACKAGES = ("hudimeta", "pyarrow", "numpy", "pyspark", "hudi", "fastavro")
+HEADINGS = ("side", "cold wall", "cold cpu", "warm wall", "warm cpu", "peak rss", "read", "written", "x wall", "x cpu")
+WIDTHS = (18, 10, 10, 10, 10, 11, 11, 11, 7, 7)
+RIVALS = ("deltalake", "pyiceberg", "duckdb", "polars")
+PACKAGES = ("hudimeta", "pyarrow", "numpy", "pyspark", "hudi", "fastavro", *RIVALS)
 
 
 def machine() -> dict[str, Any]:
@@ -61,7 +62,7 @@ def lines(case: Case, sides: Mapping[str, Measured], full_scale: bool) -> list[s
             out.append(f"  {name.ljust(WIDTHS[0])}{measured.error}")
             continue
         cells = [name, *(seconds(measured.value(m)) for m in ("cold.wall", "cold.cpu", "warm.wall", "warm.cpu"))]
-        cells.append(f"{measured.rss / 1e6:,.0f} MB")
+        cells += [_size(measured.rss), _size(measured.warm.read), _size(measured.warm.written)]
         if name != OURS and not ours.error:
             cells += [_ratio(measured.warm.wall, ours.warm.wall), _ratio(measured.warm.cpu, ours.warm.cpu)]
         out.append("  " + "".join(c.ljust(w) for c, w in zip(cells, WIDTHS, strict=False)).rstrip())
@@ -88,6 +89,13 @@ def verdicts(case: Case, sides: Mapping[str, Measured], full_scale: bool) -> dic
         met = goal.met(sides)
         found[goal.text] = "no figure" if met is None else "met" if met else "MISSED"
     return found
+
+
+def _size(count: float | None) -> str:
+    if count is None:
+        return "-"
+    unit, name = (1e3, "kB") if count < 1e6 else (1e6, "MB")
+    return f"{count / unit:,.3g} {name}" if count < 1e8 else f"{count / unit:,.0f} {name}"
 
 
 def _ratio(theirs: float, ours: float) -> str:

@@ -63,7 +63,7 @@ def bulk_inserts(indexes: list[str], cores: int = 2, write: Write = by_tasks, fr
                 with job.folder() as folder:
                     path = folder / "t"
                     hudimeta.Table.create(path, schema, "key", ["ship_year"], ["l_linenumber"], indexes=indexes)
-                    with job.timed(tree=True):
+                    with job.timed(descendants=True):
                         write(frame(spark, source), path, "bulk_insert")
                     report = hudimeta.Table(path).report()
                     _note(job, report)
@@ -82,7 +82,7 @@ def handed_over(frame: Frames = as_stored) -> Side:
         source = lineitem.rows_file(job.settings)
         with rivals.spark_session(job) as spark:
             for _ in range(job.rounds):
-                with job.timed(tree=True):
+                with job.timed(descendants=True):
                     found = frame(spark, source).mapInArrow(dropped, "rows bigint").collect()
                 job.note("rows", sum(row.rows for row in found))
 
@@ -112,7 +112,7 @@ def upserts(
         with rivals.spark_session(job, cores) as spark, job.folder() as folder:
             path = path_of(job, folder)
             for file in batches(job):
-                with job.timed(tree=True):
+                with job.timed(descendants=True):
                     write(frame(spark, file), path, "upsert")
                 report = hudimeta.Table(path).report()
                 job.note("updated", report.updated)
@@ -132,7 +132,7 @@ def compactions(source_of: Callable[[Job], Path]) -> Side:
             for _ in range(job.rounds):
                 with job.folder() as folder:
                     path = written.copied(source, folder)
-                    with job.timed(tree=True):
+                    with job.timed(descendants=True):
                         reports = HudiTable(spark, str(path)).compact()
                     job.note("files", sum(report.files_written for report in reports))
 
@@ -150,7 +150,7 @@ def clusterings(source_of: Callable[[Job], Path], options: Options) -> Side:
             for _ in range(job.rounds):
                 with job.folder() as folder:
                     table: Any = HudiTable(spark, str(written.copied(source, folder)), options)
-                    with job.timed(tree=True):
+                    with job.timed(descendants=True):
                         (report,) = table.cluster()
                     job.note("files", report.files_after)
 
@@ -197,7 +197,7 @@ def _small_commits(
             for number, batch in enumerate(batches(job)):
                 file = folder / f"rows-{number}.parquet"
                 pq.write_table(batch, file)
-                with job.timed(tree=True):
+                with job.timed(descendants=True):
                     seconds = write(spark, folder / "t", file)
                 for step, spent in seconds.items():
                     took.setdefault(step, []).append(spent)

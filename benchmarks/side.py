@@ -9,7 +9,8 @@ import traceback
 from pathlib import Path
 
 from benchmarks.case import Settings, all_cases, select
-from benchmarks.job import Absent, Job, peak_rss
+from benchmarks.counters import peak_rss
+from benchmarks.job import Absent, Job
 from hudimeta.errors import UnsupportedFeature
 
 

@@ -81,6 +81,23 @@ def test_make_alone_lists_every_verb() -> None:
         assert f"\n  {verb} " in ran.stdout
 
 
+def test_benchmarks_count_bytes_of_files_that_are_otherwise_mapped(tmp_path: Path) -> None:
+    from benchmarks.case import OURS, Settings
+    from benchmarks.job import Job
+    from hudimeta.storage import open_storage
+
+    (tmp_path / "file").write_bytes(bytes(1_000_000))
+    job = Job(Settings(1, tmp_path), 4, OURS)
+    for _ in range(job.rounds):
+        with job.timed(), open_storage(str(tmp_path)).open_input("file") as file:
+            file.read()
+
+    calls = job.measured.calls
+    assert [call.read is None for call in calls] == [True, False, True, True], "nobody counts what is mapped"
+    assert 1_000_000 <= (job.measured.warm.read or 0) < 1_100_000
+    assert job.measured.warm.wall == sum(call.wall for call in calls[2:]) / 2, "the time of the call that counted says nothing"
+
+
 def test_benchmarks_take_turns_by_claims() -> None:
     """`--parts 2`: the cases of a claim stay together, and two days take all."""
     from benchmarks.case import all_cases, in_turn

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.job import peak_rss
+from benchmarks.counters import peak_rss
 
 ROUNDS = 3
 """The first loads modules; the cheapest of the others counts, because other work on the machine only ever adds."""

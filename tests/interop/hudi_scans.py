@@ -13,23 +13,28 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 class Stopwatch:
-    """Wall and CPU seconds of this process and its JVM; the kernel counts CPU in ticks of 10 ms."""
+    """Wall and CPU seconds of this process and its JVM, bytes that the JVM read and wrote; CPU comes in ticks of 10 ms."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self.stat = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/stat")
+        self.jvm = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}")
         self.seconds: dict[str, float] = {}
 
     def _cpu(self) -> float:
-        fields = self.stat.read_text().rsplit(")", 1)[1].split()
+        fields = (self.jvm / "stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
+    def _moved(self) -> dict[str, float]:
+        counts = dict(line.split(": ") for line in (self.jvm / "io").read_text().splitlines())
+        return {"read": float(counts["rchar"]), "written": float(counts["write_bytes"])}
+
     def __enter__(self) -> Stopwatch:
-        self.cpu, self.wall = self._cpu(), time.perf_counter()
+        self.moved, self.cpu, self.wall = self._moved(), self._cpu(), time.perf_counter()
         return self
 
     def __exit__(self, *_: object) -> None:
         wall = time.perf_counter() - self.wall
         self.seconds = {"wall": wall, "cpu": self._cpu() - self.cpu}
+        self.seconds |= {name: count - self.moved[name] for name, count in self._moved().items()}
 
 
 def collect(frame: DataFrame, out: str) -> int:
