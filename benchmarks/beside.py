@@ -6,6 +6,7 @@ The writers get the codec of our side, zstd, unless they are asked for their def
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from benchmarks import lineitem
+from benchmarks.case import Settings
 
 DELTA, DELTA_DEFAULT, ICEBERG = "delta-rs", "delta-rs default", "pyiceberg"
 ARROW, DUCKDB, POLARS = "PyArrow", "DuckDB", "Polars"
@@ -64,27 +66,82 @@ def delta_files(path: Path) -> int:
     return len(delta_uris(path))
 
 
+def delta_update(path: Path, where: str, codec: str = "ZSTD") -> None:
+    """Change a text of lineitem's rows that meet a condition."""
+    delta_open(path).update({"l_shipinstruct": "'LEAVE AT THE DOOR'"}, predicate=where, **_delta_codec(codec))
+
+
+def delta_delete(path: Path, where: str, codec: str = "ZSTD") -> None:
+    """Delete rows that meet a condition."""
+    delta_open(path).delete(where, **_delta_codec(codec))
+
+
+def delta_optimize(path: Path, codec: str = "ZSTD") -> None:
+    """Put small files together."""
+    delta_open(path).optimize.compact(**_delta_codec(codec))
+
+
+def delta_vacuum(path: Path, codec: str = "") -> None:
+    """Remove the files of all moments but the newest; no codec matters."""
+    delta_open(path).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+
+
+def delta_table(settings: Settings) -> Path:
+    """Lineitem's rows in a table of delta-rs, with its default codec; kept between runs."""
+    path = settings.data / f"{lineitem.rows_file(settings).stem}-delta"
+    if not path.is_dir():
+        unfinished = path.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        delta_load(unfinished, lineitem.rows(settings), [lineitem.PARTITION], DEFAULT_CODEC)
+        unfinished.rename(path)
+    return path
+
+
 class Iceberg:
     """A table of pyiceberg, in a catalog of its own.
 
     Args:
-        folder: For catalog and files.
+        folder: For catalog and files; those that are there already are opened.
     """
 
     def __init__(self, folder: Path) -> None:
         catalogs = importlib.import_module("pyiceberg.catalog.sql")
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.catalog = catalogs.SqlCatalog("own", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
-        self.catalog.create_namespace("b")
+        self.catalog.create_namespace_if_not_exists("b")
 
-    def load(self, rows: pa.Table, partition: str) -> Any:
-        """A new table, partitioned by a column, with these rows; its default codec is zstd."""
+    def open(self) -> Any:
+        """The table that is there."""
+        return self.catalog.load_table("b.t")
+
+    def create(self, schema: pa.Schema, partition: str) -> Any:
+        """A new table, partitioned by a column; its default codec is zstd."""
         transforms = importlib.import_module("pyiceberg.transforms")
-        table = self.catalog.create_table("b.t", rows.schema)
+        table = self.catalog.create_table("b.t", schema)
         with table.update_spec() as spec:
             spec.add_field(partition, transforms.IdentityTransform(), f"{partition}_part")
+        return table
+
+    def load(self, rows: pa.Table, partition: str) -> Any:
+        """The same with these rows."""
+        table = self.create(rows.schema, partition)
         table.append(rows)
         return table
+
+
+def read_delta(path: Path, columns: Sequence[str], where: tuple[int, int] | None) -> int:
+    """Rows of a table of delta-rs by its own engine, batch by batch; of a range of order keys, or all."""
+    chosen = None if where is None else f"l_orderkey >= {where[0]} AND l_orderkey < {where[1]}"
+    return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(delta_open(path).scan(list(columns), chosen)))
+
+
+def read_hudi_rs(path: Path, columns: Sequence[str], where: tuple[int, int] | None) -> int:
+    """The same of a table of Hudi's, by hudi-rs."""
+    hudi = importlib.import_module("hudi")
+    chosen = [] if where is None else [("l_orderkey", ">=", str(where[0])), ("l_orderkey", "<", str(where[1]))]
+    options = hudi.HudiReadOptions(filters=chosen, projection=list(columns))
+    table = hudi.HudiTableBuilder.from_base_uri(str(path)).build()
+    return sum(batch.num_rows for batch in table.read_stream(options))
 
 
 def read_arrow(files: Sequence[str], columns: Sequence[str], where: tuple[int, int] | None) -> int:

@@ -81,14 +81,14 @@ def create(
     return hudimeta.Table.create(str(path), schema, key=key, **how)
 
 
+def create_lineitem(path: Path, schema: pa.Schema, indexes: list[str], kind: str = "COPY_ON_WRITE") -> Any:
+    """An empty lineitem table."""
+    return create(path, schema, "key", "ship_year", "l_linenumber", kind, indexes)
+
+
 def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COPY_ON_WRITE") -> None:
     """A new lineitem table with these rows."""
-    import hudimeta
-
-    table = hudimeta.Table.create(
-        str(path), rows.schema, key="key", partition_by=["ship_year"], ordering=["l_linenumber"], indexes=indexes, type=kind
-    )
-    table.bulk_insert(rows)
+    create_lineitem(path, rows.schema, indexes, kind).bulk_insert(rows)
 
 
 def upsert(path: Path, rows: pa.Table, options: dict[str, str] | None = None) -> Any:
@@ -101,6 +101,26 @@ def upsert(path: Path, rows: pa.Table, options: dict[str, str] | None = None) ->
 def upsert_into(table: Any, rows: pa.Table) -> Any:
     """Update and insert. The report."""
     return table.upsert(rows)
+
+
+def update_where(path: Path, where: str) -> Any:
+    """Change a text of lineitem's rows that meet a condition."""
+    return open_table(path).update({"l_shipinstruct": "'LEAVE AT THE DOOR'"}, where)
+
+
+def delete_where(path: Path, where: str) -> Any:
+    """Delete rows that meet a condition."""
+    return open_table(path).delete(where=where)
+
+
+def cluster(path: Path) -> Any:
+    """Put small files together."""
+    return open_table(path).cluster()
+
+
+def clean(path: Path, options: Mapping[str, str] | None = None) -> Any:
+    """Remove the files that no retained moment needs."""
+    return open_table(path, options).clean()
 
 
 def scan(path: Path, where: str | None = None, columns: list[str] | None = None) -> int:

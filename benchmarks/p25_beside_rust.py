@@ -2,7 +2,7 @@
 
 No Spark and no JVM on any side; the same rows in the same run, on every core. Our tables have Hudi's five columns, a bloom
 filter and statistics in each file, which the others have not. The readers get the base files of our table, and the columns that
-our side reads.
+our side reads; hudi-rs, which does not write, reads our table, and delta-rs one of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import beside, lineitem, ours, p10_snapshot_scan, p13_small_commits, written
 from benchmarks.beside import ARROW, DELTA, DELTA_DEFAULT, DUCKDB, ICEBERG, POLARS
-from benchmarks.case import OURS, Case, Goal, Settings, Side, times_faster
+from benchmarks.case import OURS, RUST, Case, Goal, Settings, Side, times_faster
 from benchmarks.job import Job
 from benchmarks.p09_upsert import hundredth
 from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
@@ -30,6 +30,11 @@ READERS: Mapping[str, Callable[..., int]] = {
     DUCKDB: beside.read_duckdb,
     POLARS: beside.read_polars,
 }
+OWN_READERS: Mapping[str, tuple[Callable[[Settings], Path], Callable[..., int]]] = {
+    DELTA: (beside.delta_table, beside.read_delta),
+    RUST: (p10_snapshot_scan.table, beside.read_hudi_rs),
+}
+"""Who finds the files by a table, and which it is."""
 COUNTERS: Mapping[str, Callable[..., int]] = {
     ARROW: beside.count_arrow,
     DUCKDB: beside.count_duckdb,
@@ -102,6 +107,22 @@ def _delta_merges(how: str, codec: str = "ZSTD") -> Side:
     return run
 
 
+def _iceberg_merges(how: str) -> Side:
+    """The batches' keys are looked for by the key alone: of two columns it makes a condition for every row."""
+
+    def run(job: Job) -> None:
+        with job.folder() as folder:
+            table = beside.Iceberg(folder / "t").load(lineitem.rows(job.settings), lineitem.PARTITION)
+            for file in written.batches(job.settings, hundredth(job.settings, Written(COW)), how, job.rounds):
+                batch = pq.read_table(file)
+                with job.timed():
+                    table.upsert(batch, join_cols=[lineitem.KEY])
+            job.note("files", len(list(table.scan().plan_files())))
+            job.fact("rows", table.scan().count())
+
+    return run
+
+
 def _prepare_merge(settings: Settings, kind: str, how: str) -> None:
     table = Written(kind)
     written.batches(settings, hundredth(settings, table), how, settings.rounds or ROUNDS)
@@ -113,6 +134,7 @@ def _merge_case(name: str, title: str, kind: str, how: str, factor: float) -> Ca
         OURS: _merges(kind, how),
         DELTA: _delta_merges(how),
         DELTA_DEFAULT: _delta_merges(how, beside.DEFAULT_CODEC),
+        ICEBERG: _iceberg_merges(how),
     }
     prepare = partial(_prepare_merge, kind=kind, how=how)
     return Case(f"P25-{name}", title, everyone, (at_most_times(DELTA, factor),), ROUNDS, prepare, SLOW_TO_START)
@@ -149,13 +171,34 @@ def _their_scan(read: Callable[..., int], narrow: bool) -> Side:
     return run
 
 
+def _own_scan(table: Callable[[Settings], Path], read: Callable[..., int], narrow: bool) -> Side:
+    def run(job: Job) -> None:
+        path, columns, rows = table(job.settings), _columns(job.settings), 0
+        span = lineitem.narrow_span(job.settings) if narrow else None
+        for _ in range(job.rounds):
+            with job.timed():
+                rows = read(path, columns, span)
+        job.fact("rows", rows)
+
+    return run
+
+
+def _prepare_scan(settings: Settings) -> None:
+    for make, _ in OWN_READERS.values():
+        make(settings)
+
+
 def _columns(settings: Settings) -> list[str]:
     return list(pq.read_schema(lineitem.rows_file(settings)).names)
 
 
 def _scan_case(name: str, title: str, narrow: bool, goals: tuple[Goal, ...]) -> Case:
-    everyone = {OURS: _our_scan(narrow), **{who: _their_scan(read, narrow) for who, read in READERS.items()}}
-    return Case(f"P25-{name}", title, everyone, goals, SCANS, p10_snapshot_scan.table)
+    everyone = {
+        OURS: _our_scan(narrow),
+        **{who: _their_scan(read, narrow) for who, read in READERS.items()},
+        **{who: _own_scan(table, read, narrow) for who, (table, read) in OWN_READERS.items()},
+    }
+    return Case(f"P25-{name}", title, everyone, goals, SCANS, _prepare_scan)
 
 
 def _our_count(job: Job) -> None:
