@@ -28,6 +28,7 @@ from hudimeta.write.merge_clauses import (
     merge_condition,
     new_values,
     refuse_several_matches,
+    refuse_twins,
     side_by_side,
 )
 from hudimeta.write.merge_keys import all_looked_for, key_pairs
@@ -154,6 +155,7 @@ class Merge:
         clauses: Sequence[Clause],
     ) -> None:
         self._session, self._table, self._sides, self._clauses = session, table, sides, clauses
+        refuse_twins(source.schema)
         newest = newest_rows(table, target.schema, source, condition, clauses, sides, session.rules.ordering_fields)
         self._target, self._source = target, newest
         self._schemas = (target.schema, source.schema)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.errors import CommitError, ConfigError
+from hudimeta.errors import CommitError, ConfigError, SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column
 from hudimeta.predicate import Expr, bind, evaluate, parse_sql
 from hudimeta.predicate.tree import And, Column, Compare, CompareOp
@@ -231,6 +231,16 @@ def claimed(rows: pa.Table, clauses: Sequence[Clause], sides: Sides, schemas: tu
         free &= ~fits
         found.append(np.flatnonzero(fits))
     return found
+
+
+def refuse_twins(source: pa.Schema) -> None:
+    """Raise SchemaMismatch where the source has two columns that only case tells apart: expressions would mean either."""
+    seen: dict[str, str] = {}
+    for name in source.names:
+        twin = seen.setdefault(name.lower(), name)
+        if twin != name:
+            how = f"told from {twin!r} only by upper and lower case"
+            raise SchemaMismatch(name, how, "a name of its own", "Rename or drop one of the two columns of the source.")
 
 
 def refuse_several_matches(target: Positions) -> None:

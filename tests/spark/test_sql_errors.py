@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -220,6 +221,27 @@ def test_names_are_compared_as_the_session_says(door: SparkSession, path: Path, 
     )
     door.sql("update spark_catalog.default.wrong set price = 5, ts = 3 where spark_catalog.default.wrong.id = 2")
     assert sorted(tuple(row) for row in door.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 5.0)]
+
+
+def test_a_star_passes_over_no_column_of_the_source_for_its_case(
+    door: SparkSession, path: Path, conf: Callable[[str, str], None]
+) -> None:
+    conf("spark.sql.caseSensitive", "true")
+    rows = "select 1 as id, 9L as ts, 4D as PRICE union all select 7, 9L, 5D"
+    both = "select 1 as id, 9L as ts, 3D as price, 4D as PRICE"
+    before = sorted(map(tuple, door.sql("select * from wrong").collect()))
+    merge = "merge {evolving} into wrong t using ({rows}) s on t.id = s.id when {clause} *"
+    clauses = ("matched then update set", "not matched then insert")
+    for clause, evolving in itertools.product(clauses, ("", "with schema evolution")):
+        with pytest.raises(Exception, match=r"PRICE.*columns of the table: price, in this case.*Rename"):
+            door.sql(merge.format(evolving=evolving, rows=rows, clause=clause))
+    for clause in clauses:  # the table can have no second column of that name
+        with pytest.raises(Exception, match=r"PRICE.*by more than case"):
+            door.sql(merge.format(evolving="with schema evolution", rows=both, clause=clause))
+    assert sorted(map(tuple, door.sql("select * from wrong").collect())) == before
+    conf("spark.sql.caseSensitive", "false")
+    door.sql(merge.format(evolving="", rows=rows, clause=clauses[0]))
+    assert sorted(map(tuple, door.sql("select id, price from wrong").collect())) == [(1, 4.0), (2, 2.0)]
 
 
 def test_keywords_are_names_and_tables_are_named_in_full(door: SparkSession, path: Path) -> None:

@@ -324,6 +324,9 @@ def test_merges_that_make_no_sense_are_refused_by_what_is_wrong(tmp_path: Path) 
     ):
         with pytest.raises(ConfigError, match=match):
             merge.execute()
+    twins = source.append_column("FARE", source["fare"])
+    with pytest.raises(SchemaMismatch, match=r"'FARE'.*told from 'fare'.*Rename or drop"):
+        table.merge(twins, "id").when_matched_update().execute()
     with pytest.raises(SchemaMismatch, match="part of the record key"):
         table.merge(source, "id").when_not_matched_insert({"fare": 1.0, "part": "'p'", "ts": 1}).execute()
     assert contents(table) == FIRST

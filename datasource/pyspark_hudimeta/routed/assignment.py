@@ -15,7 +15,7 @@ from hudimeta.sql import quoted
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["assigned", "column_of", "filled", "same_named"]
+__all__ = ["all_of_both", "assigned", "column_of", "filled", "same_named"]
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
 
@@ -99,6 +99,26 @@ def same_named(columns: StructType, others: Sequence[str]) -> dict[str, str]:
     alike = {} if _is_case_sensitive() else {name.lower(): name for name in others}
     found = {name: name if name in others else alike.get(name.lower()) for name in columns.names}
     return {name: other for name, other in found.items() if other is not None}
+
+
+def all_of_both(columns: StructType, others: Sequence[str]) -> dict[str, str]:
+    """What `UPDATE SET *` and `INSERT *` assign: other columns by those of a table that have their names.
+
+    Args:
+        columns: Of the table.
+        others: Of the source.
+
+    Raises:
+        ConfigError: One of them has the name of a column in another case alone, in a session that tells these apart: the
+            column would be null, or would stay as it is, although its values are there.
+    """
+    both = same_named(columns, others)
+    missed = {name.lower(): name for name in columns.names if name not in both}
+    for other in others:
+        if other.lower() in missed:
+            hint = "Rename the column of the source, or SET spark.sql.caseSensitive = false."
+            raise ConfigError("MERGE", other, f"columns of the table: {missed[other.lower()]}, in this case", hint)
+    return both
 
 
 def _is_case_sensitive() -> bool:

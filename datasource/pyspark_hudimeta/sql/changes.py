@@ -32,7 +32,7 @@ from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.merge_clauses import Sides, merge_condition
 from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import arrow_schema
-from pyspark_hudimeta.routed.assignment import same_named
+from pyspark_hudimeta.routed.assignment import all_of_both, same_named
 from pyspark_hudimeta.sql.altering import add_columns
 from pyspark_hudimeta.sql.change import Change
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
@@ -134,8 +134,8 @@ def widened(session: SqlSession, entry: Entry, source: DataFrame, merging: Calla
     Raises:
         AnalysisException, of Spark: What does not fit; nothing was changed.
     """
-    own = {name.lower() for name in entry.columns.names}
-    added = StructType([c for c in source.schema if c.name.lower() not in (*own, *META_COLUMNS)])
+    own = set(same_named(entry.columns, source.schema.names).values())
+    added = StructType([c for c in source.schema if c.name not in own and c.name.lower() not in META_COLUMNS])
     if not added.fields:
         return entry
     wider = replace(entry, columns=StructType([*entry.columns, *added]))
@@ -348,6 +348,6 @@ class _Merging(Change):
             return {}
         stated = clause.assignments
         if stated is None:
-            both = same_named(self.entry.columns, columns)
+            both = all_of_both(self.entry.columns, columns)
             stated = tuple(((name,), f"{quoted(self._source)}.{quoted(theirs)}") for name, theirs in both.items())
         return self.values(stated, keys_may_change=True, inserting=inserting)

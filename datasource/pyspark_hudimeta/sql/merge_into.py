@@ -16,7 +16,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import MergeAction, MergeRows, name_of, quoted
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS
-from pyspark_hudimeta.routed.assignment import same_named
+from pyspark_hudimeta.routed.assignment import all_of_both
 from pyspark_hudimeta.sql.assignments import Path, whole_columns
 from pyspark_hudimeta.sql.change import Change, key_changed
 from pyspark_hudimeta.sql.changes import ACTIONS, CLAUSE, JOINS, widened
@@ -262,7 +262,7 @@ class _FrameMerging(Change):
 
     def _stated(self, clause: _Clause) -> list[tuple[tuple[str, ...], Column]]:
         if clause.assignments is None:
-            both = same_named(self.entry.columns, self._source.columns)
+            both = all_of_both(self.entry.columns, self._source.columns)
             return [((name,), self._source[quoted(theirs)]) for name, theirs in both.items()]
         found = []
         for key, value in clause.assignments.items():
