@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hudimeta.cached import cached_property
+from hudimeta.config import HudiWarning
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.storage import Storage
 from hudimeta.table.modes import MetadataModes
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableListing", "StorageListing", "open_kept_metadata", "open_metadata", "without_log_files"]
 
+_SHOWN = 5
 _NO_METADATA = "the table has no metadata table"
 
 
@@ -37,16 +40,31 @@ class TableListing(Protocol):
 
 
 class StorageListing:
-    """Files found by walking the table's folders, once."""
+    """Files found by walking the table's folders, once.
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    Args:
+        storage: Rooted at the table.
+        timeline: Of the table.
+    """
+
+    def __init__(self, storage: Storage, timeline: Timeline) -> None:
+        self._storage, self._timeline = storage, timeline
 
     @cached_property
     def _files(self) -> pa.Table:
-        from hudimeta.table.discovery import list_table
+        from hudimeta.table.discovery import PARTITION_METAFILE, find_files
 
-        return list_table(self._storage)
+        found = find_files(self._storage, self._timeline)
+        cure = "t.repair.metafiles() writes it"
+        if found.unmarked:
+            lacking = f"{_shown(found.unmarked)} of {self._storage.root} without {PARTITION_METAFILE}"
+            told = f"partitions {lacking} were read, since commits name files there; Apache Hudi passes them over: {cure}"
+            warnings.warn(told, HudiWarning, stacklevel=2)
+        if found.passed:
+            lacking = f"{_shown(found.passed)} of {self._storage.root} without {PARTITION_METAFILE}"
+            told = f"folders {lacking} have data files and were passed over. If they are partitions, {cure}"
+            warnings.warn(told, HudiWarning, stacklevel=2)
+        return found.files
 
     def partitions(self) -> pa.StringArray:
         """See `TableListing.partitions`; folders without a file are not among them."""
@@ -65,6 +83,11 @@ class StorageListing:
     def file_pieces(self) -> Iterable[pa.Table]:
         """See `TableListing.file_pieces`."""
         return [self._files]
+
+
+def _shown(folders: Sequence[str]) -> str:
+    more = f" and {len(folders) - _SHOWN:,} more" if len(folders) > _SHOWN else ""
+    return ", ".join(folder or "''" for folder in folders[:_SHOWN]) + more
 
 
 def without_log_files(files: pa.Table) -> pa.Table:

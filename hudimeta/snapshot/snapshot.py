@@ -246,7 +246,7 @@ class Snapshot:
             return self._parent.listing
         if self.metadata is None and self.for_writes:
             self._notes.append("the table has no metadata table: its folders were listed")
-        return self.metadata or StorageListing(self.storage)
+        return self.metadata or StorageListing(self.storage, self.timeline)
 
     def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
         """All files, superseded ones included: partition_path, name, size.

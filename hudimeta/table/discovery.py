@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hudimeta.engine.machine import pool
@@ -13,7 +14,15 @@ if TYPE_CHECKING:
 
     from hudimeta.timeline import Timeline
 
-__all__ = ["PARTITION_METAFILE", "committed_files", "folders_with_files", "list_table", "partitions_on_storage"]
+__all__ = [
+    "PARTITION_METAFILE",
+    "Found",
+    "committed_files",
+    "find_files",
+    "folders_with_files",
+    "list_table",
+    "partitions_on_storage",
+]
 
 PARTITION_METAFILE = ".hoodie_partition_metadata"
 _HUDI_FOLDER = ".hoodie"
@@ -38,11 +47,58 @@ def list_table(storage: Storage) -> pa.Table:
         partition_path string, name string, size int64. A folder that holds files but no partition metafile counts as a
         partition when no folder of the table has one (tables that other tools copied).
     """
+    return _table(_split(storage)[0])
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a listing of storage found for readers.
+
+    Attributes:
+        files: See `list_table`; those of `unmarked` as well.
+        unmarked: Partitions that lost their metafile: commits of the active timeline name files in them.
+        passed: Other folders with names of data files, which do not count: copies, or partitions of archived commits.
+    """
+
+    files: pa.Table
+    unmarked: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+
+
+def find_files(storage: Storage, timeline: Timeline) -> Found:
+    """All files of a table that has no metadata table, for readers.
+
+    Args:
+        storage: Rooted at the table.
+        timeline: Of the table; of its writes the metadata is read where a folder with data files has no metafile.
+    """
+    from hudimeta.table.file_names import parse_base_file, parse_log_file
+
+    chosen, others = _split(storage)
+    data = [(f, entries) for f, entries in others if any(parse_base_file(e.name) or parse_log_file(e.name) for e in entries)]
+    if not data:
+        return Found(_table(chosen))
+    timeline.prefetch(timeline.writes)
+    stated = {partition for i in timeline.writes for partition in timeline.metadata(i).get("partitionToWriteStats") or ()}
+    unmarked = [(f, entries) for f, entries in data if f in stated]
+    passed = tuple(sorted(f for f, _ in data if f not in stated))
+    return Found(_table([*chosen, *unmarked]), tuple(sorted(f for f, _ in unmarked)), passed)
+
+
+_Folders = list[tuple[str, list[FileInfo]]]
+
+
+def _split(storage: Storage) -> tuple[_Folders, _Folders]:
+    """The folders that are partitions, see `list_table`, and the others."""
+    folders = list(_walk(storage))
+    marked = {f for f, entries in folders if any(_is_metafile(e) for e in entries)}
+    marked = marked or {f for f, entries in folders if any(not e.is_folder for e in entries)}
+    return [one for one in folders if one[0] in marked], [one for one in folders if one[0] not in marked]
+
+
+def _table(chosen: _Folders) -> pa.Table:
     import pyarrow as pa
 
-    folders = list(_walk(storage))
-    marked = [(f, entries) for f, entries in folders if any(_is_metafile(e) for e in entries)]
-    chosen = marked or [(f, entries) for f, entries in folders if any(not e.is_folder for e in entries)]
     found = [
         (folder, entry.name, entry.size)
         for folder, entries in sorted(chosen)
