@@ -39,8 +39,8 @@ class KeyFile:
 
     @property
     def newest_instant(self) -> str:
-        """The latest instant that wrote one of its files."""
-        named = [parse_base_file(self.name), *(parse_log_file(name) for name in self.logs)]
+        """The latest instant that wrote one of its files. Log files are in the order of their instants."""
+        named = [parse_base_file(self.name), *(parse_log_file(name) for name in self.logs[-1:])]
         return max((file.instant for file in named if file is not None), default="")
 
 

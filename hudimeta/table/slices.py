@@ -1,8 +1,6 @@
 """File slices: which files of a listing belong together, and which of them a reader at one moment sees.
 
-A file group is a partition and a file id; a slice of it is a base file and the log files written on top. A log file belongs to
-the slice with the largest base instant that is not later than the log's *completion* (version 8 and later) or than the instant
-in its name, which is a base instant (version 6). Logs without such a base form a slice of their own at the earliest of them.
+A file group is a partition and a file id; a slice of it is a base file and the log files written on top (`slice_instants`).
 All of it is array work: a table of two million files is a matter of seconds and of a few hundred megabytes.
 """
 
@@ -13,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.plain_arrays import booleans, integers, numbers, single_array, texts
+from hudimeta.table.slice_instants import slice_instants
 from hudimeta.table.text_arrays import instant_number, instant_text
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
     plain = np.flatnonzero(~parsed.is_cdc[rows])
     if len(plain):
         group = _group_numbers(partitions, parsed.file_ids, rows[plain])
-        at[plain] = _slice_instants(parsed, rows[plain], group, visibility)
+        at[plain] = slice_instants(parsed, rows[plain], group, visibility)
     take = integers(rows)
     return pa.table(
         {
@@ -162,7 +161,7 @@ def _build(
     if not len(rows):
         return slices_schema().empty_table(), waiting
     group = _group_numbers(partitions, parsed.file_ids, rows)
-    slice_at = _slice_instants(parsed, rows, group, visibility)
+    slice_at = slice_instants(parsed, rows, group, visibility)
     chosen = _newest(rows, group, slice_at, parsed, visibility)
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
     if not len(chosen):
@@ -205,54 +204,6 @@ def _group_numbers(
         return codes
     pair = numbers(partitions.indices)[rows] * len(ids.dictionary) + codes
     return numbers(integers(pair).dictionary_encode().indices)
-
-
-def _slice_instants(
-    parsed: ParsedNames,
-    rows: np.ndarray[Any, Any],
-    group: np.ndarray[Any, Any],
-    visibility: Visibility,
-) -> np.ndarray[Any, Any]:
-    """For each row the instant (as a number) of the slice that it belongs to."""
-    import numpy as np
-
-    slice_at: np.ndarray[Any, Any] = parsed.instants[rows].copy()
-    logs = np.flatnonzero(parsed.is_log[rows])
-    if not len(logs):
-        return slice_at
-    bases = np.flatnonzero(~parsed.is_log[rows])
-    reached = slice_at[logs] if visibility.logs_name_base else _completions(slice_at[logs], visibility)
-    # Ranks make (group, instant) one sortable number.
-    ranks = np.unique(np.concatenate([slice_at[bases], reached]))
-    width = len(ranks) + 1
-    base_at = np.sort(group[bases] * width + np.searchsorted(ranks, slice_at[bases]))
-    wanted = group[logs] * width + np.searchsorted(ranks, reached)
-    found = np.searchsorted(base_at, wanted, side="right") - 1
-    has_base = found >= 0
-    has_base[has_base] = base_at[found[has_base]] // width == group[logs][has_base]
-    slice_at[logs[has_base]] = ranks[base_at[found[has_base]] % width]
-    lone = logs[~has_base]
-    if len(lone):
-        order = lone[np.lexsort((slice_at[lone], group[lone]))]
-        starts = np.flatnonzero(np.r_[True, group[order][1:] != group[order][:-1]])
-        slice_at[order] = np.repeat(slice_at[order][starts], np.diff(np.r_[starts, len(order)]))
-    return slice_at
-
-
-def _completions(instants: np.ndarray[Any, Any], visibility: Visibility) -> np.ndarray[Any, Any]:
-    """Completion times, as numbers, of log files' instants; an archived one is looked up in the history."""
-    import numpy as np
-
-    known = {instant_number(t): instant_number(c) for t, c in visibility.completed.items()}
-    distinct, place = np.unique(instants, return_inverse=True)
-    archived = [int(i) for i in distinct if int(i) not in known]
-    if archived:
-        texts = instant_text(np.array(archived, dtype=np.int64)).to_pylist()
-        answers = visibility.history(texts)
-        # Completion is never before the request; without a record the request is the best bound that there is.
-        known.update({i: instant_number(answers.get(t, t)) for i, t in zip(archived, texts, strict=True)})
-    times: np.ndarray[Any, Any] = np.array([known[int(i)] for i in distinct], dtype=np.int64)[place]
-    return times
 
 
 def _newest(
@@ -329,7 +280,7 @@ def _assemble(
     groups, head = groups[order], head[order]
     head_rows = rows[head]
     without_base = parsed.is_log[head_rows]
-    log_files, log_sizes = _log_lists(names, sizes, rows, group, groups, logs)
+    log_files, log_sizes = _log_lists(names, sizes, parsed, rows, group, groups, logs)
     take = integers(head_rows)
     mask = booleans(without_base)
     base_file = _masked(names.take(take), mask)
@@ -366,6 +317,7 @@ def _instant_texts(instants: np.ndarray[Any, Any], digits: np.ndarray[Any, Any])
 def _log_lists(
     names: pa.StringArray,
     sizes: np.ndarray[Any, Any],
+    parsed: ParsedNames,
     rows: np.ndarray[Any, Any],
     group: np.ndarray[Any, Any],
     groups: np.ndarray[Any, Any],
@@ -375,24 +327,38 @@ def _log_lists(
     import numpy as np
     import pyarrow as pa
 
-    from hudimeta.table.file_names import parse_log_file
-
     if not len(logs):
         offsets, none = integers(np.zeros(len(groups) + 1, dtype=np.int32)), np.empty(0, np.int64)
         return pa.ListArray.from_arrays(offsets, texts([])), pa.ListArray.from_arrays(offsets, integers(none))
     place = np.empty(int(groups.max()) + 1, dtype=np.int64)
     place[groups] = np.arange(len(groups))
     slot = place[group[logs]]
-    keys = []
-    for text in names.take(integers(rows[logs])).to_pylist():
-        name = parse_log_file(text)
-        keys.append(name.order if name is not None else (text, 0, (), False))
-    by_name = sorted(range(len(logs)), key=keys.__getitem__)
-    order = np.array(by_name, dtype=np.int64)
-    order = order[np.argsort(slot[order], kind="stable")]
+    instants = parsed.instants[rows[logs]]
+    order = np.lexsort((instants, slot))
+    alike = (np.diff(slot[order]) == 0) & (np.diff(instants[order]) == 0)
+    if alike.any():
+        some = np.sort(order[np.append(alike, False) | np.append(False, alike)])
+        rank = np.zeros(len(logs), dtype=np.int64)
+        rank[some] = _ranks_by_name(names.take(integers(rows[logs][some])))
+        order = np.lexsort((rank, instants, slot))
     offsets = integers(np.r_[0, np.cumsum(np.bincount(slot, minlength=len(groups)))].astype(np.int32))
     ordered = rows[logs][order]
     return (
         pa.ListArray.from_arrays(offsets, names.take(integers(ordered))),
         pa.ListArray.from_arrays(offsets, integers(sizes[ordered].astype(np.int64, copy=False))),
     )
+
+
+def _ranks_by_name(names: pa.StringArray) -> np.ndarray[Any, Any]:
+    """The place of each log file among all of them, as their names order them."""
+    import numpy as np
+
+    from hudimeta.table.file_names import parse_log_file
+
+    keys = []
+    for text in names.to_pylist():
+        name = parse_log_file(text)
+        keys.append(name.order if name is not None else (text, 0, (), False))
+    ranks = np.empty(len(keys), dtype=np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks

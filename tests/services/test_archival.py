@@ -11,8 +11,11 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
+from hudimeta.config import OPTIONS
 from hudimeta.errors import StorageError, UndoError, ValidationFailed
 from hudimeta.services import archival
+from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage.counting import CountingStorage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, the_history_names_its_files
@@ -50,6 +53,16 @@ def test_archived_moments_stay_readable(tmp_path: Path) -> None:
     assert [i.time for i in after.history.instants()] == [i.time for i in before.writes[: report.archived]]
     table.check()
     check_all(table.storage)
+
+
+def test_a_plan_asks_the_history_of_no_log_that_is_newer_than_its_base(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 9, **{"hoodie.table.type": "MERGE_ON_READ"})
+    assert archival.archive(table.session()).archived > 0
+    storage = CountingStorage(table.storage)
+    logs = Snapshot.open(storage, OPTIONS.read({})).slices()["log_files"]
+    assert sum(len(names) for names in logs.to_pylist()) >= 8
+    assert [r.path for r in storage.log.since(0) if "/history/" in r.path and r.path.endswith(".parquet")] == []
+    table.check()
 
 
 def test_the_history_keeps_completion_times_and_metadata(tmp_path: Path) -> None:

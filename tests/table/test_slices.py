@@ -15,8 +15,10 @@ from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 
 INSTANTS = [f"2026010203040{n}000" for n in range(10)]
-COMPLETED = {instant: instant[:-3] + "500" for instant in INSTANTS[:8]}
+DONE = 8
 """The last two began and did not end."""
+DELAYS = st.lists(st.integers(0, 4), min_size=DONE, max_size=DONE)
+"""How many later instants begin before an instant ends."""
 
 GROUP = st.lists(
     st.tuples(st.sampled_from(["base", "log"]), st.integers(0, 9), st.integers(1, 999)),
@@ -25,6 +27,11 @@ GROUP = st.lists(
     unique_by=lambda f: f[:2],
 )
 LISTING = st.dictionaries(st.tuples(st.sampled_from(["", "a", "b/c", "d=1"]), st.integers(0, 5)), GROUP, max_size=8)
+
+
+def completions(delays: list[int]) -> dict[str, str]:
+    ends = (at + delay for at, delay in enumerate(delays))
+    return {INSTANTS[at]: f"{INSTANTS[min(end, 9)][:-3]}500" for at, end in enumerate(ends)}
 
 
 def rows_of(listing: dict[tuple[str, int], list[tuple[str, int, int]]], scattered: bool) -> list[dict[str, Any]]:
@@ -36,14 +43,16 @@ def rows_of(listing: dict[tuple[str, int], list[tuple[str, int, int]]], scattere
     return rows[::2] + rows[1::2] if scattered else rows
 
 
-def expected(listing: dict[tuple[str, int], list[tuple[str, int, int]]]) -> dict[tuple[str, str], dict[str, Any]]:
+def expected(
+    listing: dict[tuple[str, int], list[tuple[str, int, int]]], completed: dict[str, str]
+) -> dict[tuple[str, str], dict[str, Any]]:
     found = {}
     for (partition, number), files in listing.items():
-        done = sorted((at, kind, size) for kind, at, size in files if at < 8)
+        done = sorted((at, kind, size) for kind, at, size in files if at < DONE)
         bases = [f for f in done if f[1] == "base"]
         newest = max(bases, default=None)
         # A log belongs to the newest base that began before the log ended.
-        logs = [f for f in done if f[1] == "log" and (newest is None or f[0] >= newest[0])]
+        logs = [f for f in done if f[1] == "log" and (newest is None or completed[INSTANTS[f[0]]] >= INSTANTS[newest[0]])]
         if newest or logs:
             found[partition, f"f{number}-0"] = {
                 "base_instant": INSTANTS[(newest or logs[0])[0]],
@@ -53,21 +62,24 @@ def expected(listing: dict[tuple[str, int], list[tuple[str, int, int]]]) -> dict
     return found
 
 
-@given(LISTING, st.booleans(), st.sampled_from([1, 3, 1 << 15]))
+@given(LISTING, st.booleans(), st.sampled_from([1, 3, 1 << 15]), DELAYS, st.integers(0, DONE))
 def test_slices_are_those_of_the_plain_rule(
-    listing: dict[tuple[str, int], list[tuple[str, int, int]]], scattered: bool, segment: int
+    listing: dict[tuple[str, int], list[tuple[str, int, int]]], scattered: bool, segment: int, delays: list[int], archived: int
 ) -> None:
+    completed = completions(delays)
+    active = {instant: done for instant, done in completed.items() if instant >= INSTANTS[archived]}
+    now = Visibility(active, INSTANTS[archived], history=lambda times: {time: completed[time] for time in times})
     files = pa.Table.from_pylist(
         rows_of(listing, scattered),
         pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())]),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(slices, "_SEGMENT_ROWS", segment)
-        found = build_slices(files, Visibility(COMPLETED, INSTANTS[0]))
+        found = build_slices(files, now)
     assert found.schema == slices.slices_schema()
     kept = ("base_instant", "base_size", "log_sizes")
     got = {(row["partition_path"], row["file_id"]): {name: row[name] for name in kept} for row in found.to_pylist()}
-    assert got == expected(listing)
+    assert got == expected(listing, completed)
     assert found.num_rows == len(got)
 
 
