@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudimeta.commit.report import CommitReport
-from hudimeta.config import Options
+from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, ConfigError
 from hudimeta.timeline import Timeline
@@ -57,17 +58,30 @@ class StreamBatch:
 
         Writes are asked from the newest on until one is of the stream: for a stream that alone writes that is the first.
         """
+        newest = self._newest(timeline)
+        return newest[0] if newest is not None and newest[1] >= self.number else None
+
+    def _newest(self, timeline: Timeline) -> tuple[Instant, int] | None:
+        """The newest write of the stream, and which batch it brought."""
         for instant in reversed(timeline.by_completion):
             number = _decoded((timeline.metadata(instant).get("extraMetadata") or {}).get(CHECKPOINT_KEY)).get(self.stream)
             if number is not None:
-                return instant if number >= self.number else None
+                return instant, number
         return None
 
     def report(self, timeline: Timeline, operation: str) -> CommitReport | None:
-        """What is said instead of writing a batch that is in the table; None for one that is not."""
-        found = self.published(timeline)
-        if found is None:
+        """What is said instead of writing a batch that is in the table; None for one that is not.
+
+        Spark repeats no batch but the last. Earlier ones come where a stream lost its checkpoint, and then bring other rows.
+        """
+        newest = self._newest(timeline)
+        if newest is None or newest[1] < self.number:
             return None
+        found, number = newest
+        if number > self.number:
+            told = f"batch {self.number} of the stream {self.stream!r} was not written: the table has batch {number}"
+            cure = f"If the stream began anew, its rows are missing. Give it a name of its own: {keys.STREAM_IDENTIFIER.key}"
+            warnings.warn(f"{told} since {found.time}. {cure}", HudiWarning, stacklevel=2)
         note = f"nothing was written: batch {self.number} of the stream {self.stream!r} is in the table since {found.time}"
         return CommitReport("", None, operation, notes=(note,))
 

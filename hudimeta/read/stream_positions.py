@@ -38,7 +38,15 @@ if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.timeline import Timeline
 
-__all__ = ["BEFORE_ALL", "StreamBatchRange", "StreamSettings", "first_position", "newest_position", "next_batch"]
+__all__ = [
+    "BEFORE_ALL",
+    "StreamBatchRange",
+    "StreamSettings",
+    "ahead_of",
+    "first_position",
+    "newest_position",
+    "next_batch",
+]
 
 BEFORE_ALL = "000"
 _EARLIEST, _LATEST = "earliest", "latest"
@@ -133,6 +141,15 @@ def newest_position(timeline: Timeline) -> str | None:
         return writes[-1].completed_at if writes else None
     waiting = min((i.time for i in timeline.pending_writes if not _only_moves_rows(timeline, i)), default=None)
     return max((i.completed_at for i in writes if waiting is None or i.time < waiting), default=None)
+
+
+def ahead_of(timeline: Timeline, position: str) -> str:
+    """Why a position is no position of the table as it is, for a warning; "" where it may be one."""
+    last = max((i.completed_at for i in timeline.writes), default="")
+    if position <= last or not position.strip("0"):
+        return ""
+    ends = f"the table ends at {last}" if last else "the table has no commit"
+    return f"{ends}: what was read since is taken back, or the checkpoint is that of another table"
 
 
 def next_batch(

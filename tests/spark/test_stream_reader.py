@@ -63,6 +63,46 @@ def test_batches_follow_each_other(tmp_path: Path) -> None:
     assert ids_of(begin(tmp_path), second, third) == [15], "a query that starts anew reads the same"
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"logOffset": 3},
+        {"offsetCommitTime": "earliest"},
+        {"offsetCommitTime": ""},
+        {"offsetCommitTime": 20261129132719394},
+        {"offsetCommitTime": "20261129132719394", "from": None},
+        {"offsetCommitTime": "2026112913271939\u0664"},
+        [3],
+    ],
+)
+def test_an_offset_that_is_no_position_is_refused(tmp_path: Path, kept: Any) -> None:
+    """Of a checkpoint that is damaged, or one of another source."""
+    create(tmp_path, rows([0]))
+    reader = begin(tmp_path)
+    end = reader.latestOffset(reader.initialOffset())
+    for ask in (
+        lambda: reader.latestOffset(kept),
+        lambda: reader.partitions(kept, end),
+        lambda: reader.partitions(reader.initialOffset(), kept),
+    ):
+        with pytest.raises(ConfigError, match=r"an offset of the stream's checkpoint .*checkpointLocation"):
+            ask()
+
+
+def test_a_position_ahead_of_the_table_is_told_once(tmp_path: Path) -> None:
+    table = create(tmp_path / "t", rows([0]))
+    other = create(tmp_path / "other", rows([0]))
+    other.upsert(rows([5], 2))
+    reader = begin(tmp_path / "other")
+    end = reader.latestOffset(reader.initialOffset())
+    stream = begin(tmp_path / "t")
+    with pytest.warns(HudiWarning, match=r"the table ends at \d+: what was read since is taken back, or the checkpoint"):
+        assert stream.latestOffset(end) == end
+    assert stream.latestOffset(end) == end
+    table.upsert(rows([10], 3))
+    assert ids_of(stream, end, stream.latestOffset(end)) == [10]
+
+
 def test_latest_does_not_move_when_its_first_batch_is_repeated(tmp_path: Path) -> None:
     table = create(tmp_path, rows([0]))
     start = {"hoodie.datasource.streaming.startOffset": "latest"}

@@ -12,7 +12,9 @@ changes had to be left out, `"lost"` says that the batch begins later than the o
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,14 @@ from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config.options import FAIL_ON_DATA_LOSS, INCREMENTAL_FALLBACK, MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
 from hudimeta.errors import ConfigError, SchemaError, UnsupportedFeature
 from hudimeta.read.split import read_split
-from hudimeta.read.stream_positions import StreamSettings, first_position, newest_position, next_batch
+from hudimeta.read.stream_positions import (
+    BEFORE_ALL,
+    StreamSettings,
+    ahead_of,
+    first_position,
+    newest_position,
+    next_batch,
+)
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
 from pyspark_hudimeta.plain.given_paths import opened_to_read
@@ -41,6 +50,11 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiStreamReader", "begin_stream"]
 
+_TIME = re.compile("[0-9]{1,17}")
+_OTHER_CHECKPOINT = (
+    "Start the query with the checkpointLocation that it began with, or with a new one: "
+    "hoodie.datasource.streaming.startOffset says where that begins."
+)
 _POSITION, _FROM, _LOST = "offsetCommitTime", "from", "lost"
 _RESTART = "Stop the query and start it again with the same checkpoint: it then has the table's columns of now."
 
@@ -127,10 +141,14 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     def latestOffset(self, start: Mapping[str, str] | None = None, limit: ReadLimit | None = None) -> dict[str, str]:  # noqa: N802 - Spark's name
         """Where the next batch ends; the offset at which it begins where nothing is new."""
-        since = start or self._last or self.initialOffset()
+        since = _checked(start) if start else self._last or self.initialOffset()
         limited = limit is not None and not isinstance(limit, ReadAllAvailable)
-        found = next_batch(self._table.snapshot(), since[_POSITION], self._settings, self._until, limited=limited)
+        snapshot = self._table.snapshot()
+        found = next_batch(snapshot, since[_POSITION], self._settings, self._until, limited=limited)
         if found is None:
+            ahead = ahead_of(snapshot.timeline, since[_POSITION])
+            if ahead:
+                self._warn(ahead, "the stream goes on with what completes later than that", since)
             return dict(since)
         if found.lost:
             self._warn(found.lost, f"it goes on at {found.end}, as {FAIL_ON_DATA_LOSS.key}=false says", since)
@@ -156,6 +174,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[InputPartition]:
         """The tasks of a batch."""
+        start, end = _checked(start), _checked(end)
         self._last = end
         begin = end.get(_FROM, start[_POSITION]) if _is_first(start) or _LOST in end else start[_POSITION]
         if dict(start) == dict(end) or end[_POSITION] <= begin:
@@ -200,6 +219,15 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
 def _offset(position: str, begin: str) -> dict[str, str]:
     return {_POSITION: position, _FROM: begin}
+
+
+def _checked(offset: Mapping[str, str]) -> Mapping[str, str]:
+    """An offset that Spark kept, which may be one of another source, or damaged. Raises ConfigError."""
+    places = [offset.get(_POSITION), offset.get(_FROM, BEFORE_ALL)] if isinstance(offset, Mapping) else [None]
+    if not all(isinstance(place, str) and _TIME.fullmatch(place) for place in places):
+        allowed = f'{{"{_POSITION}": …}} with a completion time'
+        raise ConfigError("an offset of the stream's checkpoint", json.dumps(offset, default=str), allowed, _OTHER_CHECKPOINT)
+    return offset
 
 
 def _is_first(start: Mapping[str, str]) -> bool:
