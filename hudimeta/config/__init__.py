@@ -2,7 +2,7 @@
 
 from hudimeta.config.arguments import checked, checked_call
 from hudimeta.config.near_misses import SQL_WORDS, right_name
-from hudimeta.config.of_reads import refuse_on_write
+from hudimeta.config.of_reads import check_of_a_write, refuse_on_write
 from hudimeta.config.options import OPTIONS
 from hudimeta.config.registry import HudiWarning, NotDone, Option, OptionRegistry, Options
 
@@ -14,6 +14,7 @@ __all__ = [
     "Option",
     "Options",
     "OptionRegistry",
+    "check_of_a_write",
     "checked",
     "checked_call",
     "options",  # the options themselves

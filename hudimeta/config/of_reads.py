@@ -1,16 +1,42 @@
-"""Options that say what a read returns: on a write they mean nothing, and whoever gives them means something else."""
+"""Options that are about reads alone: on a write they mean nothing, and whoever gives them means something else."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 
 from hudimeta.config.options import OPTIONS
-from hudimeta.config.read_options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, PARTITIONS, QUERY_TYPE
+from hudimeta.config.read_options import (
+    AS_OF,
+    COLUMNS,
+    FILTER,
+    INCREMENTAL_BEGIN,
+    INCREMENTAL_END,
+    INCREMENTAL_FALLBACK,
+    INCREMENTAL_FORMAT,
+    PARTITIONS,
+    QUERY_TYPE,
+    READ_CORRUPT,
+    RETRY_ON_CLEAN,
+)
+from hudimeta.config.registry import HudiWarning
+from hudimeta.config.stream_options import FAIL_ON_DATA_LOSS, MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER, STREAM_START
 from hudimeta.errors import ConfigError
+from hudimeta.types import META_COLUMNS
 
-__all__ = ["refuse_on_write"]
+__all__ = ["check_of_a_write", "refuse_on_write"]
 
-_OF_READS = (AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, PARTITIONS, QUERY_TYPE)
+_OF_ROWS = (AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FORMAT, PARTITIONS, QUERY_TYPE, STREAM_START)
+"""What a read returns."""
+_OF_READING = (
+    FAIL_ON_DATA_LOSS,
+    INCREMENTAL_FALLBACK,
+    MAX_BYTES_PER_TRIGGER,
+    MAX_FILES_PER_TRIGGER,
+    READ_CORRUPT,
+    RETRY_ON_CLEAN,
+)
+"""What a read does on its way to the same rows: a write is what it is without them."""
 
 
 def refuse_on_write(given: Mapping[str, str]) -> None:
@@ -24,6 +50,31 @@ def refuse_on_write(given: Mapping[str, str]) -> None:
     """
     for key, value in given.items():
         option = OPTIONS.find(key)
-        if option in _OF_READS and value.strip().lower() != option.default:
+        if option in _OF_ROWS and value.strip().lower() != option.default:
             hint = f"Leave {key} out of the write: rows go to the table as it is now."
             raise ConfigError(key, value, "nothing: it is an option of reads", hint)
+
+
+def check_of_a_write(given: Mapping[str, str], columns: Collection[str]) -> None:
+    """Say which options of a write of rows are about reads alone.
+
+    Args:
+        given: As `refuse_on_write` takes them.
+        columns: Of the rows.
+
+    Raises:
+        ConfigError: See `refuse_on_write`; or `hudimeta.columns` leaves out columns of the rows, which would be written too. An
+            INSERT into a view that shows these columns brings no others.
+    """
+    refuse_on_write(given)
+    for key, value in given.items():
+        option = OPTIONS.find(key)
+        if option is COLUMNS:
+            named = {name.lower() for name in COLUMNS.parse(value)}
+            others = [name for name in columns if named and name.lower() not in named and name not in META_COLUMNS]
+            if others:
+                hint = f"Leave {key} out of the write, and select the columns of the rows: they have {', '.join(others)} too."
+                raise ConfigError(key, value, "nothing: it is an option of reads", hint)
+        elif option is not None and option in _OF_READING and OPTIONS.read({key: value}).get(option) != option.default:
+            text = f"option {key}={value} is about reads, and is passed over by a write"
+            warnings.warn(text, HudiWarning, stacklevel=3)

@@ -15,6 +15,7 @@ import pytest
 from pyspark_hudimeta.spark_version import check_spark
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
 from tests.spark.tables import KEYS, check, contents, create, ids, refusal, rows
 
@@ -81,12 +82,29 @@ def test_options_of_other_queries_are_refused_at_each_door(
     assert says in refusal(lambda: session.read.format("hudimeta").options(**options).load(str(tmp_path / "t")).collect())
 
 
-@pytest.mark.parametrize("option", ["as.of.instant", "hudimeta.filter", "hoodie.datasource.read.begin.instanttime"])
+@pytest.mark.parametrize(
+    "option", ["as.of.instant", "hudimeta.filter", "hoodie.datasource.read.begin.instanttime", "hudimeta.columns"]
+)
 def test_options_of_reads_are_refused_by_writes(session: SparkSession, tmp_path: Path, option: str) -> None:
     create(tmp_path / "t")
     write = session.createDataFrame(rows([20]).to_pandas()).write.format("hudimeta").mode("append").option(option, "2026")
     assert "it is an option of reads" in refusal(lambda: write.save(str(tmp_path / "t")))
     assert len(contents(tmp_path / "t")) == 10
+
+
+def test_options_of_reads_are_said_to_writes_by_name(attached: SparkSession, table: str, tmp_path: Path) -> None:
+    frame = attached.createDataFrame(rows([20]).to_pandas())
+    stream = attached.readStream.format("rate").load().selectExpr("value as id", "1L as ts", "0D as x", "'p0' as part")
+    sink = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    for write in (
+        lambda: frame.writeTo(table).option("hudimeta.columns", "id").append(),
+        lambda: frame.write.option("hudimeta.columns", "id").insertInto(table),
+        lambda: sink.option("hudimeta.columns", "id").toTable(table),
+    ):
+        assert "it is an option of reads" in refusal(write)
+    with pytest.warns(HudiWarning, match="hudimeta.read.corrupt=skip is about reads"):
+        frame.writeTo(table).option("hudimeta.read.corrupt", "skip").append()
+    assert len(contents(tmp_path / "t")) == 11
 
 
 def test_rows_do_not_go_into_a_view_of_the_past(session: SparkSession, tmp_path: Path) -> None:

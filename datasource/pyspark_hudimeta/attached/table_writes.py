@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudimeta import Table
-from hudimeta.config import OPTIONS, refuse_on_write
+from hudimeta.config import OPTIONS, check_of_a_write
 from hudimeta.config.options import OVERWRITE_MODE, PARTITION_PATH, PATH
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.sql import CreateTable, Insert, TableName, name_of, quoted
@@ -243,7 +243,7 @@ def _insert(
     if place is not None and resolve(place) != entry.location:
         allowed = f"{entry.location}, where {entry.name.sql} is"
         raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
-    refuse_on_write(given)
+    check_of_a_write(given, rows.columns)
     data, columns = _data(rows), None
     if by_name and {key.lower(): value for key, value in given.items()}.get(_MERGE_SCHEMA, "").lower() == "true":
         entry, columns = _widened(session, entry, data), tuple(data.columns)

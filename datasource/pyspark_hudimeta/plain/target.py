@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
 
-from hudimeta.config import refuse_on_write
+from hudimeta.config import check_of_a_write
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.redaction import redacted
 from pyspark_hudimeta.plain.given_paths import limited_to, places_of
@@ -86,7 +86,7 @@ def write_target(options: Mapping[str, str], schema: StructType) -> Target:
         TableError: Nothing trustworthy says which table.
         ConfigError: Two things say different tables, or an option of reads.
     """
-    refuse_on_write(options)
+    check_of_a_write(options, schema.names)
     found = list(carriers(schema))
     own = {c.registration.location: c.registration for c in found if not c.marked and c.registration.insertable}
     location = given_location(options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, check_of_a_write
 from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from pyspark_hudimeta.plain.stream_writer import stream_options
@@ -113,6 +113,7 @@ class RoutedStreamWriter(AttachedStreamWriter):
         if (found is None and self._sink != _FORMAT) or not self._is_routed():
             return super().toTable(tableName)
         self._check()
+        check_of_a_write(self._given, self._frame.columns)
         if found is None:
             spark = self._frame.sparkSession
             empty = spark.createDataFrame([], self._frame.schema)

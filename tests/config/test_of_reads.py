@@ -1,0 +1,62 @@
+"""Options of reads on a write: what they would say is refused or told, never passed over in silence."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from hudimeta.config import HudiWarning, check_of_a_write, refuse_on_write
+from hudimeta.errors import ConfigError
+
+ROWS = ["_hoodie_record_key", "id", "Fare"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "same"),
+    [
+        ("hudimeta.filter", "id > 1", None),
+        ("hudimeta.partitions", "p1", None),
+        ("As.Of.Instant", "2026-01-01", None),
+        ("hoodie.datasource.view.type", "incremental", "SNAPSHOT"),
+        ("hoodie.datasource.query.incremental.format", "cdc", "latest_state"),
+        ("hoodie.datasource.streaming.startOffset", "latest", "earliest"),
+    ],
+)
+def test_what_says_which_rows_a_read_returns_is_refused(key: str, value: str, same: str | None) -> None:
+    for check in (refuse_on_write, lambda given: check_of_a_write(given, ROWS)):
+        with pytest.raises(ConfigError, match="it is an option of reads"):
+            check({key: value})
+        check({} if same is None else {key: same})
+
+
+def test_columns_must_be_those_of_the_rows() -> None:
+    with pytest.raises(ConfigError, match=r"hudimeta\.columns.*select the columns of the rows: they have Fare too"):
+        check_of_a_write({"hudimeta.columns": "id"}, ROWS)
+    for named in ("fare, id", "id,fare,more", ""):
+        check_of_a_write({"hudimeta.columns": named}, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "same"),
+    [
+        ("hudimeta.read.corrupt", "skip", "fail"),
+        ("hudimeta.read.retry.on.clean", "true", "false"),
+        ("hoodie.datasource.read.incr.fallback.fulltablescan.enable", "true", "false"),
+        ("maxFilesPerTrigger", "10", "0"),
+        ("maxBytesPerTrigger", "1000", "0"),
+        ("failOnDataLoss", "false", "TRUE"),
+    ],
+)
+def test_what_says_how_a_read_goes_on_is_passed_over_with_a_word(key: str, value: str, same: str) -> None:
+    with pytest.warns(HudiWarning, match=f"option {key}={value} is about reads, and is passed over by a write"):
+        check_of_a_write({key: value}, ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_of_a_write({key: same, "hoodie.datasource.write.operation": "insert"}, ROWS)
+        refuse_on_write({key: value})  # a table's entry in a catalog says it to its reads
+
+
+def test_a_bad_value_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"failOnDataLoss|failondataloss"):
+        check_of_a_write({"failOnDataLoss": "maybe"}, ROWS)
