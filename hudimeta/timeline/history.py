@@ -58,6 +58,10 @@ _STORED_NAMES = {
     "plan": "plan",
 }
 _MANIFEST = re.compile(r"manifest_(\d{1,18})", re.ASCII)
+_NUMBER = re.compile(rb"\d{1,18}")
+_LOST = (
+    "Restore the manifest from a copy. If there was none, and manifest_{0} is the newest: write {0} into _version_ beside it."
+)
 _FILE = re.compile(r"\d+_\d+_\d\.parquet", re.ASCII)
 _LEGACY = re.compile(r"\.commits_\.archive\.\d+(?:_.*)?", re.ASCII)
 
@@ -169,17 +173,31 @@ class History:
         """Whether instants were archived into log files, as in version 6, which nobody reads here. One LIST in layout 1."""
         return self._layout == 1 and any(info.name.startswith(OLD_LOGS) for info in self._storage.list(self._folder))
 
-    def manifest(self, number: int | None = None) -> tuple[ManifestEntry, ...]:
-        """The files that make up the history; empty where nothing was archived.
+    def manifest(self) -> tuple[ManifestEntry, ...]:
+        """The files that make up the history; empty where nothing was archived. See `current`."""
+        return self.current()[1]
 
-        Args:
-            number: Of a manifest; None or 0 for the current one.
+    def current(self) -> tuple[int, tuple[ManifestEntry, ...]]:
+        """The number of the current manifest and the files that it names; 0 and none where nothing was archived.
+
+        A manifest that was lost would take the instants along that it alone names, so a file that the newest one does not
+        name raises the question which `_version_` names. It may be a leftover, and the question costs a request.
+
+        Raises:
+            CorruptFileError: A manifest is damaged, or the one that `_version_` names is gone.
         """
-        number = number or self.manifest_number()
-        if number is None:
-            return ()
-        path = join(self._folder, f"{MANIFEST_PREFIX}{number}")
-        return decode_manifest(self._storage.read(path), path)
+        asked = 0
+        while True:
+            newest, names = self._listed()
+            entries = self._decoded(newest) if newest else ()
+            unnamed = {name for name in names if is_history_file(name)} - {entry.name for entry in entries}
+            later = self._version() if unnamed and VERSION_FILE in names else 0
+            if later <= newest:
+                return newest, entries
+            if later == asked:
+                path = join(self._folder, f"{MANIFEST_PREFIX}{later}")
+                raise CorruptFileError(path, 0, f"the manifest that {VERSION_FILE} names", "none", _LOST.format(newest))
+            asked = later  # an archiver may have published it since the folder was listed
 
     def manifest_number(self) -> int | None:
         """The greatest number of a manifest in the folder; None where nothing was archived. One LIST.
@@ -189,12 +207,24 @@ class History:
         Raises:
             CorruptFileError: There is a `_version_`, but no manifest.
         """
+        return self._listed()[0] or None
+
+    def _listed(self) -> tuple[int, set[str]]:
         names = {info.name for info in self._storage.list(self._folder)}
         found = (_MANIFEST.fullmatch(name) for name in names)
-        newest = max((int(one[1]) for one in found if one), default=None)
-        if newest is None and VERSION_FILE in names:
+        newest = max((int(one[1]) for one in found if one), default=0)
+        if not newest and VERSION_FILE in names:
             raise CorruptFileError(join(self._folder, VERSION_FILE), 0, "the manifest that it names", "no manifest")
-        return newest
+        return newest, names
+
+    def _decoded(self, number: int) -> tuple[ManifestEntry, ...]:
+        path = join(self._folder, f"{MANIFEST_PREFIX}{number}")
+        return decode_manifest(self._storage.read(path), path)
+
+    def _version(self) -> int:
+        """Which manifest `_version_` names; 0 where it says none."""
+        found = _NUMBER.fullmatch(self._storage.read(join(self._folder, VERSION_FILE)).strip())
+        return int(found[0]) if found else 0
 
     def _read(self, columns: Sequence[str], since: str, until: str | None) -> pa.Table:
         import pyarrow as pa

@@ -76,9 +76,9 @@ class HistoryWriter:
         if not instants.num_rows:
             return
         starts = range(0, instants.num_rows, INSTANTS_A_FILE)
+        current, known = self._history.current()
         fresh = [self._write(instants.slice(start, INSTANTS_A_FILE), 0) for start in starts]
-        current = self._history.manifest_number() or 0
-        entries = [*self._history.manifest(current), *fresh]
+        entries = [*known, *fresh]
         self._publish(self._merged(entries), current)
         self.remove_unnamed()
 
@@ -126,7 +126,7 @@ class HistoryWriter:
     def remove_unnamed(self) -> None:
         """Delete manifests that are not among the kept ones, and files that none of those names, a run that died among them."""
         there = {entry.name for entry in self._storage.list(self._history.folder)}
-        newest = (self._history.manifest_number() or 0) if there else 0
+        newest = self._history.current()[0] if there else 0
         kept = {f"{MANIFEST_PREFIX}{number}" for number in range(newest - MANIFESTS_KEPT + 1, newest + 1)} & there
         named = {name for manifest in kept for name in self._names(join(self._history.folder, manifest))}
         for name in sorted(there - kept - named):

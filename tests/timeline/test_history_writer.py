@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -134,3 +135,44 @@ def test_any_number_of_runs_keeps_every_instant_once(tmp_path_factory: object, s
         add(path, first, size)
         first += size
     assert history(path).load().equals(rows(0, first))
+
+
+def test_a_manifest_that_is_lost_takes_no_instants_along(tmp_path: Path) -> None:
+    """Neither in silence, nor for good: what only it names stays where it is."""
+    for n in range(4):
+        add(tmp_path, n, 1)
+    newest = tmp_path / FOLDER / "manifest_4"
+    content = newest.read_bytes()
+    newest.unlink()
+    files = sorted((tmp_path / FOLDER).iterdir())
+    writer = HistoryWriter(open_storage(str(tmp_path)), history(tmp_path))
+    for act in (history(tmp_path).load, writer.remove_unnamed, lambda: add(tmp_path, 4, 1)):
+        with pytest.raises(CorruptFileError, match=r"manifest_4 .* the manifest that _version_ names"):
+            act()
+    assert files == sorted((tmp_path / FOLDER).iterdir())
+    newest.write_bytes(content)
+    assert history(tmp_path).load().equals(rows(0, 4))
+
+
+def test_a_version_that_nobody_needs_is_not_believed(tmp_path: Path) -> None:
+    """Where the newest manifest names every file, a number that lost a bit says nothing."""
+    add(tmp_path, 0, 2)
+    for text in ("9", "0", "", "x"):
+        (tmp_path / FOLDER / "_version_").write_text(text)
+        assert history(tmp_path).load().equals(rows(0, 2))
+
+
+def test_a_manifest_that_is_published_meanwhile_is_found(tmp_path: Path) -> None:
+    for n in range(3):
+        add(tmp_path, n, 1)
+    (tmp_path / FOLDER / "manifest_3").rename(tmp_path / "manifest_3")
+    storage = open_storage(str(tmp_path))
+    reads = storage.read
+
+    def read(path: str) -> bytes:
+        if path.endswith("_version_"):
+            (tmp_path / "manifest_3").rename(tmp_path / FOLDER / "manifest_3")
+        return reads(path)
+
+    with mock.patch.object(storage, "read", read):
+        assert History(storage, FOLDER, 2).load().equals(rows(0, 3))
