@@ -7,7 +7,7 @@ clean.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from hudimeta.engine import Engine, LocalEngine, nearby_if_small
 from hudimeta.errors import CommitError, CorruptFileError
 from hudimeta.metadata import MetadataTable
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import at_once
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.properties import TableProperties
@@ -31,6 +32,8 @@ __all__ = ["CleanRunner", "refuse_other_files"]
 
 _LIKE_A_DELETE = 1 << 15
 """So many bytes are rewritten in about the time that a delete takes."""
+_SHARE = 256
+"""So many files one task deletes."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class CleanRunner:
         if found.state is State.REQUESTED:
             writer.create_inflight(time, Action.CLEAN)
         paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
-        deleted = sum(nearby_if_small(engine, len(paths) * _LIKE_A_DELETE).map(partial(_delete, self.storage), paths))
+        shares = [paths[first : first + _SHARE] for first in range(0, len(paths), _SHARE)]
+        deleted = sum(nearby_if_small(engine, len(paths) * _LIKE_A_DELETE).map(partial(_delete, self.storage), shares))
         with self.lock.held():
             timeline = self.properties.load_timeline(self.storage)
             now = timeline.get(time, Action.CLEAN)
@@ -146,6 +150,9 @@ def refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
                 raise CorruptFileError(path, 0, f"names of data files from before {time}", join(partition, name), hint)
 
 
-def _delete(storage: Storage, path: str) -> bool:
-    """A function, because a method would travel to other processes with the class of this one's storage."""
-    return storage.delete(path)
+def _delete(storage: Storage, paths: Sequence[str]) -> int:
+    """How many of some files were there; each waits for the store and not for a core, so many are deleted at once.
+
+    A function, because a method would travel to other processes with the class of this one's storage.
+    """
+    return sum(at_once(storage.delete, paths, storage))

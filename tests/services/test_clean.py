@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError, ConfigError, CorruptFileError, TableError
 from hudimeta.services import clean, compaction
+from hudimeta.storage.at_once import PARALLEL_REQUESTS
+from hudimeta.storage.local import LocalStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock
@@ -43,6 +46,26 @@ def test_file_versions(tmp_path: Path) -> None:
     assert Table(table.path, options).clean().deleted == 6
     assert len(base_files(tmp_path / "t")) == 2
     table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_files_are_deleted_at_once_and_not_one_for_each_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delete waits for the store: as many are under way as requests of other kinds are."""
+    table, lock = written(tmp_path / "t", 12), threading.Lock()
+    asked, together, plain = [], threading.Event(), LocalStorage.delete
+
+    def delete(storage: LocalStorage, path: str) -> bool:
+        if path.endswith(".parquet") and not path.startswith(".hoodie"):
+            with lock:
+                asked.append(path)
+                if len(asked) == PARALLEL_REQUESTS:
+                    together.set()
+            assert together.wait(20), f"only {len(asked)} at once"
+        return plain(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "delete", delete)
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    assert Table(table.path, options).clean().deleted == len(asked) == 22
     check_all(table.storage)
 
 
