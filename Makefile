@@ -156,10 +156,10 @@ bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 
 bench-smoke: ## the same at a size that takes a minute, to see that it runs; needs no Apache Hudi
 	@$(RUN) --java python -m benchmarks --smoke $(BENCH_ARGS)
-	@$(RUN) python -m benchmarks.scale --smoke plan compaction
+	@$(RUN) python -m benchmarks.scale --smoke plan list compaction clean
 
 scale: ## measure what each phase of work costs, and say it of tables that no machine here holds (SCALE_ARGS="plan compaction")
-	@$(RUN) python -m benchmarks.scale $(SCALE_ARGS)
+	@$(RUN) --java python -m benchmarks.scale $(SCALE_ARGS)
 
 ci: ## what the integration server runs
 	@.ci/run

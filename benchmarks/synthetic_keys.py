@@ -19,6 +19,9 @@ SHARDS = 10
 PIECE = 1_000_000
 """So many keys are made at a time."""
 
+HELD = 10_000_000
+"""So many are in memory; of more, the shards are made in several turns, each of which makes all keys anew."""
+
 UUID_LENGTH = 36
 
 
@@ -30,6 +33,11 @@ def million(settings: Settings) -> synthetic.Shape:
 def ten_million(settings: Settings) -> synthetic.Shape:
     """10 million random UUIDs as keys, in 100 files of 7 partitions."""
     return _shape(settings, "k10m", 10_000_000)
+
+
+def of_size(settings: Settings, keys: int) -> synthetic.Shape:
+    """So many random UUIDs as keys, in 105 files of 7 partitions."""
+    return _shape(settings, f"k{keys / 1e6:g}m", keys)
 
 
 def _shape(settings: Settings, name: str, keys: int) -> synthetic.Shape:
@@ -72,14 +80,22 @@ def sample(shape: synthetic.Shape, count: int) -> pa.Array:
 
 def shards(shape: synthetic.Shape, partitions: pa.Array, instant_ms: int) -> Iterator[tuple[int, pa.Table]]:
     """Each shard's rows of `record_index.SCHEMA`; key number n lives in file n modulo the number of files."""
+    at_once = max(1, SHARDS * HELD // max(HELD, shape.keys))
+    for begin in range(0, SHARDS, at_once):
+        yield from _some_shards(shape, partitions, instant_ms, range(begin, min(begin + at_once, SHARDS)))
+
+
+def _some_shards(
+    shape: synthetic.Shape, partitions: pa.Array, instant_ms: int, chosen: range
+) -> Iterator[tuple[int, pa.Table]]:
     from hudimeta.metadata.keys import shard
 
-    piles: list[list[pa.Table]] = [[] for _ in range(SHARDS)]
+    piles: dict[int, list[pa.Table]] = {group: [] for group in chosen}
     ids = pa.array(synthetic.file_ids(shape).astype(str))
     for first in range(0, shape.keys, PIECE):
         some = keys(first, min(PIECE, shape.keys - first))
         groups, file = shard(some, SHARDS), (first + np.arange(len(some))) % shape.total
-        for group, pile in enumerate(piles):
+        for group, pile in piles.items():
             rows = np.flatnonzero(groups == group)
             at = pa.array(file[rows].astype(np.int32))
             pile.append(
@@ -92,9 +108,8 @@ def shards(shape: synthetic.Shape, partitions: pa.Array, instant_ms: int) -> Ite
                     }
                 )
             )
-    for group in range(SHARDS):
-        yield group, pa.concat_tables(piles[group]).combine_chunks()
-        piles[group] = []
+    for group in chosen:
+        yield group, pa.concat_tables(piles.pop(group)).combine_chunks()
 
 
 def write_index(path: Path, writer: Any, shape: synthetic.Shape, partitions: pa.Array, instant: str, number: int) -> None:

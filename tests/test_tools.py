@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from benchmarks.scale.model import Model
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -96,6 +100,33 @@ def test_benchmarks_count_bytes_of_files_that_are_otherwise_mapped(tmp_path: Pat
     assert [call.read is None for call in calls] == [True, False, True, True], "nobody counts what is mapped"
     assert 1_000_000 <= (job.measured.warm.read or 0) < 1_100_000
     assert job.measured.warm.wall == sum(call.wall for call in calls[2:]) / 2, "the time of the call that counted says nothing"
+
+
+def test_requests_that_wait_together_count_once() -> None:
+    from benchmarks.scale.measured import waits
+
+    assert waits([]) == 0
+    assert waits([(0.0, 2.0), (0.5, 2.5), (2.5, 4.5)]) == pytest.approx(2.25)
+
+
+def test_the_model_says_what_breaks_first() -> None:
+    from benchmarks.scale.measured import Cost, Phase
+    from benchmarks.scale.model import fitted
+    from benchmarks.scale.places import Place, first_to_break
+
+    def model(name: str, of: str, cpu: float, memory: float, spread: bool = False) -> Model:
+        phase = Phase(name, of, (1000, 2000, 4000), lambda data, size: data, lambda path, given: None, spread=spread)
+        costs = [Cost(size * cpu, size * memory, 5, 0, 0, 5) for size in phase.sizes]
+        return fitted(phase, costs)
+
+    plan, compaction = model("plan", "files", 1e-6, 240), model("compaction", "rows of the table", 1e-6, 400, spread=True)
+    assert abs(plan.error("cpu")) < 1e-9, "a straight line foretells the size that was left out"
+    small, large = Place(1e6, 1e3, 1e9, 200), Place(1e8, 1e5, 1e11, 5000)
+    assert first_to_break([plan, compaction], small, 0.02)[0].share < 1
+    first, second, *others = first_to_break([plan, compaction], large, 0.02)
+    assert (first.phase, first.of, round(first.share, 1)) == ("plan", "memory", 3.0), "what a plan returns is in one process"
+    assert (second.phase, second.of, round(second.share, 1)) == ("plan", "wall time", 1.7)
+    assert all(strain.phase == "compaction" and strain.share < 1 for strain in others)
 
 
 def test_benchmarks_take_turns_by_claims() -> None:

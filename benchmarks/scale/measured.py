@@ -17,8 +17,15 @@ from benchmarks.counters import peak_rss
 ROUNDS = 3
 """The first loads modules; the cheapest of the others counts, because other work on the machine only ever adds."""
 
+PEAK_FORGOTTEN = "5"
+"""What tells the kernel that the peak of a process's memory begins anew."""
+LATENCY = 0.02
+"""Seconds that each request takes in the round that finds out which wait for each other."""
+
+Interval = tuple[float, float]
 Make = Callable[[Path, int], Path]
-Act = Callable[[Path, int], object]
+Given = Callable[[Path, int], Any]
+Act = Callable[[Path, Any], object]
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ class Cost:
         requests: To storage.
         read: Bytes.
         written: Bytes of whole files; what is streamed into data files is not among them.
+        waits: Times that the latency of a request passes: requests that are under way together count once.
     """
 
     cpu: float
@@ -38,6 +46,7 @@ class Cost:
     requests: float
     read: float
     written: float
+    waits: float
 
 
 @dataclass(frozen=True)
@@ -50,8 +59,11 @@ class Phase:
         sizes: At which it is measured; the last one is left out of the line, and tells its error.
         make: Makes the table, or returns the one that is there.
         act: The work.
+        given: Makes what the work is handed beside the table, before anything is measured; by default its size is.
         changes: It changes the table, so each run gets a copy.
         spread: Tasks do it, so that it takes the less wall time the more cores there are; else one process does it.
+        least: The smallest size that makes sense.
+        needs: Variable of the environment without which it cannot run, or "".
     """
 
     name: str
@@ -59,8 +71,11 @@ class Phase:
     sizes: tuple[int, ...]
     make: Make
     act: Act
+    given: Given | None = None
     changes: bool = False
     spread: bool = False
+    least: int = 1000
+    needs: str = ""
 
 
 def measure(phase: Phase, size: int, data: Path) -> Cost:
@@ -99,32 +114,60 @@ def _run(name: str, size: int, data: Path, answers: Any) -> None:
     phase = _named(name)
     found = [_once(phase, phase.make(data, size), size, data) for _ in range(ROUNDS)]
     best = min(found[1:], key=lambda cost: cost.cpu)
+    slept: list[Interval] = []
+    _once(phase, phase.make(data, size), size, data, slept)
     # A later round finds memory that an earlier one has taken.
-    answers.put((best.cpu, found[0].memory, best.requests, best.read, best.written))
+    answers.put((best.cpu, found[0].memory, best.requests, best.read, best.written, waits(slept)))
 
 
-def _once(phase: Phase, table: Path, size: int, data: Path) -> Cost:
+def waits(slept: list[Interval]) -> float:
+    """The seconds in which at least one request waited, in waits of average length: those at the same time count once."""
+    covered, end = 0.0, 0.0
+    for begin, stop in sorted(slept):
+        covered, end = covered + max(0.0, stop - max(begin, end)), max(end, stop)
+    return covered * len(slept) / sum(stop - begin for begin, stop in slept) if slept else 0.0
+
+
+def _once(phase: Phase, table: Path, size: int, data: Path, slept: list[Interval] | None = None) -> Cost:
+    """One round.
+
+    Args:
+        phase: What to do.
+        table: The table, which is copied if the phase changes it.
+        size: Of what the phase grows with.
+        data: Folder for the copy.
+        slept: If it is there, each request waits as one to a far-away store does, and when it did is added.
+    """
     from benchmarks import ours
     from hudimeta.storage import CountingStorage
+    from hudimeta.storage.faults import SlowStorage
 
     folder = Path(tempfile.mkdtemp(prefix="scale-", dir=data)) if phase.changes else None
     opened: list[CountingStorage] = []
 
-    def counting(storage: Any) -> CountingStorage:
+    def wait() -> None:
+        begin = time.perf_counter()
+        time.sleep(LATENCY)
+        if slept is not None:
+            slept.append((begin, time.perf_counter()))
+
+    def counting(storage: Any) -> Any:
         opened.append(CountingStorage(storage))
-        return opened[-1]
+        return opened[-1] if slept is None else SlowStorage(opened[-1], wait)
 
     try:
         path = table if folder is None else Path(shutil.copytree(table, folder / "t"))
         ours.open_table(path)  # its modules are there before memory is looked at
+        given = size if phase.given is None else phase.given(path, size)
+        Path("/proc/self/clear_refs").write_text(PEAK_FORGOTTEN, encoding="ascii")
         before, begin = _resident(), time.process_time()
         with ours.storage_wrapped(counting):
-            phase.act(path, size)
+            phase.act(path, given)
         cpu = time.process_time() - begin
         asked = [request for storage in opened for request in storage.log.since(0)]
         put = [r.n_bytes for r in asked if r.kind.value == "PUT"]
         got = [r.n_bytes for r in asked if r.kind.value == "GET"]
-        return Cost(cpu, max(0, peak_rss(os.getpid()) - before), len(asked), sum(got), sum(put))
+        return Cost(cpu, max(0, peak_rss(os.getpid()) - before), len(asked), sum(got), sum(put), 0)
     finally:
         if folder is not None:
             shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Lines through measured sizes, how far they miss a size that was left out, and what they say of larger tables."""
+"""Lines through measured sizes, how far they miss a size that was left out, and what they say of a cost of other sizes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from dataclasses import dataclass, fields
 
 from benchmarks.scale.measured import Cost, Phase
 
-__all__ = ["Line", "Model", "PLACES", "Place", "fitted", "limit"]
+__all__ = ["BYTES_A_SECOND", "ITEMS_A_TASK", "Line", "Model", "fitted", "limit"]
 
-KEYS_A_FILE = 1_000_000
-"""Rows of a file of some 120 MB."""
-BATCH = 10_000_000
-"""Keys that one write brings."""
-AT_ONCE = 16
-"""Requests that one process has under way, `hudimeta.storage.at_once`."""
 BYTES_A_SECOND = 100e6
-"""Of one process, from an object store."""
-ROWS_A_TASK = 1_000_000
+"""Of one process, from an object store: the one constant that nothing here measures."""
+ITEMS_A_TASK = 1_000_000
+"""Rows or keys of one task: those of a file of some 120 MB."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +59,26 @@ class Model:
         true = getattr(self.measured, name)
         return (getattr(self.foretold, name) - true) / true if true else math.nan
 
+    def tasks(self, number: float) -> int:
+        """How many tasks share the work; one process does what is not spread."""
+        return max(1, math.ceil(number / ITEMS_A_TASK)) if self.phase.spread else 1
+
+    def memory(self, number: float) -> float:
+        """Bytes of the process, or of one of the tasks."""
+        return self.cost(number / self.tasks(number)).memory
+
     def wall(self, number: float, latency: float, cores: int) -> float:
-        """Seconds of wall time.
+        """Seconds of wall time: CPU, bytes on their way, and requests that wait for each other.
 
         Args:
             number: Of what the phase grows with.
             latency: Seconds that a request takes to be answered.
-            cores: On which tasks run; one process does what is not spread, but waits for many requests at once.
+            cores: On which tasks run, one after the other where there are more of them.
         """
-        cost = self.cost(number)
-        tasks = max(1, min(cores, math.ceil(number / ROWS_A_TASK))) if self.phase.spread else 1
+        tasks = self.tasks(number)
+        cost = self.cost(number / tasks)
         moved = (cost.read + cost.written) / BYTES_A_SECOND
-        return (cost.cpu + moved + cost.requests * latency / AT_ONCE) / tasks
+        return (cost.cpu + moved + cost.waits * latency) * math.ceil(tasks / cores)
 
 
 def fitted(phase: Phase, costs: Sequence[Cost]) -> Model:
@@ -95,38 +98,3 @@ def fitted(phase: Phase, costs: Sequence[Cost]) -> Model:
 def limit(line: Line, most: float) -> float:
     """Up to which number a cost stays within bounds; inf where it does not grow."""
     return max(0.0, (most - line.fixed) / line.each) if line.each else math.inf
-
-
-@dataclass(frozen=True)
-class Place:
-    """A table, where it lies and who works on it.
-
-    Attributes:
-        files: How many.
-        cores: Of the cluster.
-        latency: Seconds a request.
-    """
-
-    files: float
-    cores: int
-    latency: float
-
-    def number(self, phase: Phase) -> float:
-        """How large a phase is here: a write of 10M keys at random, and services that go over all rows."""
-        keys = self.files * KEYS_A_FILE
-        touched = self.files * (1 - math.exp(-BATCH / self.files))
-        return {
-            "files": self.files,
-            "keys asked for": min(BATCH, keys),
-            "rows upserted": min(BATCH, keys),
-            "keys": keys,
-            "rows in the files": keys if phase.name.startswith("compaction") else touched * KEYS_A_FILE,
-        }[phase.of]
-
-
-PLACES = tuple(
-    Place(files, cores, latency)
-    for files, cores in ((1e4, 20), (1e5, 200), (1e6, 1000), (1e7, 5000), (1e8, 10_000), (1e9, 10_000))
-    for latency in (0.02,)
-)
-"""From ten thousand files to a thousand million, of a million rows each."""
