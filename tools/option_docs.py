@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hudimeta.config import OPTIONS, NotDone
 from hudimeta.config.passed_over import PASSED_OVER
+from hudimeta.config.registry import Ignored
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 HEAD = """# Options
@@ -20,7 +21,8 @@ what a table has stored; `conf/` holds samples.
 
 * Every option of Apache Hudi (1.0.2 to 1.2.0) is known. What is done stands in the first table. What is not done and would
   change rows, layout or side effects is an error, whichever door it comes in by, unless its value asks for what hudimeta does
-  anyway: the second table. The rest changes nothing that you see and is passed over: the third.
+  anyway: the second table. What is done otherwise, and is none the worse for it, is ignored with a warning: the third. The rest
+  changes nothing that you see and is passed over: the fourth.
 * An unknown `hudimeta.*` option, and any option that is a slip of a known one (`hoodie.table.nam`, `hudi.table.name`,
   `as_of_instant`), is an error that names the right one. So are words that other formats, Hudi's SQL or the API use for the
   same thing: `timestampAsOf`, `filter`, `columns`, `primaryKey` on a DataFrame. Hudi's short names `type`, `primaryKey`,
@@ -38,6 +40,12 @@ REFUSED = """
 ## Refused
 
 | option | values that are fine | instead |
+|---|---|---|
+"""
+IGNORED = """
+## Ignored, with a warning
+
+| option | values that are fine | what is done instead |
 |---|---|---|
 """
 PASSED = """
@@ -61,9 +69,9 @@ def _done() -> list[str]:
     return rows
 
 
-def _refused(option: NotDone) -> str:
+def _otherwise(option: NotDone | Ignored, instead: str) -> str:
     fits = ", ".join(f"`{value}`" for value in option.fits) or "none"
-    return f"| {_names(option.key, *option.aliases)} | {fits} | {option.hint} |"
+    return f"| {_names(option.key, *option.aliases)} | {fits} | {instead} |"
 
 
 def text() -> str:
@@ -72,7 +80,9 @@ def text() -> str:
         f"| {group.why} | {' '.join(f'`{name}`' for name in (*group.names, *(f'{prefix}*' for prefix in group.prefixes)))} |"
         for group in PASSED_OVER
     ]
-    tables = ((HEAD, _done()), (REFUSED, [_refused(option) for option in OPTIONS.not_done]), (PASSED, passed))
+    refused = [_otherwise(option, option.hint) for option in OPTIONS.not_done]
+    ignored = [_otherwise(option, option.instead) for option in OPTIONS.ignored]
+    tables = ((HEAD, _done()), (REFUSED, refused), (IGNORED, ignored), (PASSED, passed))
     return "".join(head + "\n".join(rows) + "\n" for head, rows in tables)
 
 

@@ -202,7 +202,7 @@ class PlainWrite:
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
         batch = batch if self.defaults is None else self.defaults.given_to(batch)
-        plan = plan_inserts(batch, {}, FileSizing.of(session, table.snapshot.timeline))
+        plan = plan_inserts(batch, {}, FileSizing.of(session, table.snapshot.timeline, operation, into_bases=True))
         writers = FileWriters.of(session, table, self.open_write, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
         files = execute_plan(plan, batch, writers, session.engine, WriteToken((task << _TASK_BITS) + number, attempt))

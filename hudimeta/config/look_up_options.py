@@ -5,7 +5,11 @@ from __future__ import annotations
 from hudimeta.config.registry import OPTIONS
 
 __all__ = [
+    "BLOOM_FPP",
+    "BLOOM_IN_FILES",
+    "BLOOM_MOST_KEYS",
     "BLOOM_MOVES",
+    "BLOOM_TYPE",
     "BUCKET_COUNT",
     "BUCKET_ENGINE",
     "BUCKET_FIELDS",
@@ -71,4 +75,19 @@ BUCKET_RULES = OPTIONS.text(
 )
 BUCKET_FIELDS = OPTIONS.listing(
     "hoodie.bucket.index.hash.field", "BUCKET: key columns that decide about the bucket; all when not set."
+)
+BLOOM_IN_FILES = OPTIONS.flag(
+    "hoodie.parquet.bloom.filter.enabled",
+    True,
+    "Base files carry a bloom filter over their keys; false counts where neither the index type (BLOOM, GLOBAL_BLOOM, "
+    "RECORD_WINDOW) nor the metadata table needs it.",
+)
+BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
+BLOOM_TYPE = OPTIONS.choice(
+    "hoodie.bloom.index.filter.type", "DYNAMIC_V0", ["DYNAMIC_V0", "SIMPLE"], "Form of the bloom filter in base files."
+)
+BLOOM_MOST_KEYS = OPTIONS.count(
+    "hoodie.bloom.index.filter.dynamic.max.entries",
+    100_000,
+    "Keys that the bloom filter of a base file is sized for at most; beyond it more foreign keys pass.",
 )

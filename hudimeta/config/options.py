@@ -5,16 +5,18 @@ from __future__ import annotations
 from hudimeta.config.bootstrap_options import *  # noqa: F403
 from hudimeta.config.clustering_options import *  # noqa: F403
 from hudimeta.config.concurrency_options import *  # noqa: F403
+from hudimeta.config.ignored import declare_ignored
 from hudimeta.config.lock_options import *  # noqa: F403
 from hudimeta.config.look_up_options import *  # noqa: F403
 from hudimeta.config.metrics_options import *  # noqa: F403
 from hudimeta.config.not_done import declare_not_done
 from hudimeta.config.passed_over import pass_over
 from hudimeta.config.read_options import *  # noqa: F403
-from hudimeta.config.registry import OPTIONS
+from hudimeta.config.registry import OPTIONS, Option
 from hudimeta.config.service_options import *  # noqa: F403
 from hudimeta.config.sql_options import *  # noqa: F403
 from hudimeta.config.stream_options import *  # noqa: F403
+from hudimeta.config.texts import parse_number
 from hudimeta.config.window_options import *  # noqa: F403
 from hudimeta.types import MergeMode, TableType
 
@@ -275,6 +277,16 @@ SMALL_FILE_LIMIT = OPTIONS.number(
     100 << 20,
     "Base files smaller than this receive new rows before new files are made; 0 for never.",
 )
+SMALL_CANDIDATES: Option[int | None] = OPTIONS.add(
+    Option(
+        "hoodie.merge.small.file.group.candidates.limit",
+        parse_number,
+        None,
+        "a whole number, 0 or more",
+        "Merge-on-read tables: how many small base files of a partition, the smallest first, receive new rows in one write; "
+        "all when not set, where Apache Hudi takes one. Of no meaning where new rows go to log files.",
+    )
+)
 PORTION_BYTES = OPTIONS.number(
     "hudimeta.write.portion.bytes",
     256 << 20,
@@ -354,15 +366,6 @@ PARTIAL_UPDATES = OPTIONS.flag(
     "Updates of merge-on-read tables, and merges without inserts, log only the columns that they set (Hudi's default: true), "
     "in version 8 by event time only.",
 )
-BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
-BLOOM_TYPE = OPTIONS.choice(
-    "hoodie.bloom.index.filter.type", "DYNAMIC_V0", ["DYNAMIC_V0", "SIMPLE"], "Form of the bloom filter in base files."
-)
-BLOOM_MOST_KEYS = OPTIONS.count(
-    "hoodie.bloom.index.filter.dynamic.max.entries",
-    100_000,
-    "Keys that the bloom filter of a base file is sized for at most; beyond it more foreign keys pass.",
-)
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."
 )
@@ -386,4 +389,5 @@ ROLLING_LOOKBACK = OPTIONS.count(
 )
 
 declare_not_done(OPTIONS)
+declare_ignored(OPTIONS)
 pass_over(OPTIONS)

@@ -23,7 +23,6 @@ _TUNING = """
     cdc.file.group.iterator.memory.spill.bytes clean.optimize.using.local.engine.context
     clean.parallelism cleaner.parallelism commits.archival.batch common.diskmap.compression.enabled
     common.spillable.diskmap.type compaction.lazy.block.read compaction.reverse.log.read
-    datasource.read.file.index.list.partitions.from.catalog
     datasource.read.file.index.listing.mode datasource.read.file.index.listing.partition-path-prefix.analysis.enabled
     datasource.read.file.index.optimize.listing.using.path.filter datasource.write.row.writer.enable delete.parallelism
     delete.shuffle.parallelism embed.timeline.server embed.timeline.server.async embed.timeline.server.gzip
@@ -47,56 +46,53 @@ _TUNING = """
     markers.timeline_server_based.batch.interval_ms markers.timeline_server_based.batch.num_threads
     memory.compaction.fraction memory.compaction.max.size memory.dfs.buffer.max.size memory.merge.fraction
     memory.merge.max.size memory.spillable.map.path memory.writestatus.failure.fraction
-    merge.small.file.group.candidates.limit merge.use.record.positions metadata.bloom.filter.dynamic.max.entries
-    metadata.bloom.filter.enable metadata.bloom.filter.fpp metadata.bloom.filter.num.entries metadata.bloom.filter.type
-    metadata.compact.max.delta.seconds metadata.compact.trigger.strategy metadata.derive.from.datatable.clean.policy
-    metadata.file.cache.max.size.mb metadata.index.async metadata.index.bloom.filter.parallelism
+    merge.use.record.positions metadata.bloom.filter.dynamic.max.entries
+    metadata.bloom.filter.fpp metadata.bloom.filter.num.entries metadata.bloom.filter.type
+    metadata.compact.max.delta.seconds metadata.derive.from.datatable.clean.policy
+    metadata.file.cache.max.size.mb metadata.index.bloom.filter.parallelism
     metadata.index.check.timeout.seconds metadata.index.column.stats.inmemory.projection.threshold
     metadata.index.column.stats.parallelism metadata.index.column.stats.processing.mode.override
     metadata.index.expression.parallelism metadata.index.partition.stats.parallelism metadata.index.secondary.parallelism
-    metadata.log.compaction.blocks.threshold metadata.log.compaction.enable
+    metadata.log.compaction.blocks.threshold
     metadata.max.deltacommits.when_pending metadata.max.init.parallelism metadata.max.logfile.size
     metadata.max.reader.buffer.size metadata.max.reader.memory metadata.optimized.log.blocks.scan.enable
     metadata.range.repartition.random.seed metadata.range.repartition.sampling.fraction
-    metadata.range.repartition.target.records.per.partition metadata.record.level.index.defer.init
+    metadata.range.repartition.target.records.per.partition
     metadata.record.preparation.parallelism metadata.repartition.default.partitions
     metadata.repartition.min.partitions.threshold metadata.spillable.map.path
     metadata.streaming.write.datatable.write.statuses.coalesce.divisor metadata.streaming.write.enabled
     metadata.write.concurrency.mode optimistic.consistency.guard.sleep_time_ms optimized.log.blocks.scan.enable
-    parquet.bloom.filter.enabled parquet.compression.ratio parquet.field_id.write.enabled
+    parquet.compression.ratio parquet.field_id.write.enabled
     record.index.input.storage.level record.index.use.caching
-    record.size.estimation.threshold record.size.estimator.average.metadata.size record.size.estimator.class
+    record.size.estimation.threshold record.size.estimator.average.metadata.size
     release.resource.on.completion.enable rollback.parallelism rollback.shuffle.parallelism sensitive.config.keys
     simple.index.input.storage.level simple.index.parallelism simple.index.use.caching spark.polaris.catalog.class
     spark.sql.optimized.writes.enable time.generator.max_expected_clock_skew_ms time.generator.type
     timeline.compaction.batch.size timeline.compaction.target.file.max.bytes timeline.manifest.retained.versions
     upsert.parallelism upsert.shuffle.parallelism write.application.id write.buffer.limit.bytes
     write.buffer.record.cache.limit write.buffer.record.sampling.rate write.executor.disruptor.buffer.limit.bytes
-    write.executor.disruptor.wait.strategy write.executor.type write.record.positions write.status.storage.level
+    write.executor.disruptor.wait.strategy write.executor.type write.status.storage.level
     write.tagged.record.storage.level
 """
 _ALWAYS = """
     auto.adjust.lock.configs avro.schema.external.transformation avro.schema.externaltransformation avro.schema.validate
-    block.writes.on.speculative.execution clean.allow.multiple clean.multiple.enabled client.heartbeat.interval_in_ms
-    client.heartbeat.tolerable.misses combine.before.delete consistency.check.enabled consistency.check.initial_interval_ms
+    block.writes.on.speculative.execution clean.allow.multiple clean.multiple.enabled
+    combine.before.delete consistency.check.enabled consistency.check.initial_interval_ms
     consistency.check.max_checks consistency.check.max_interval_ms datasource.read.incr.skip_cluster
     datasource.read.incr.skip_compact datasource.write.reconcile.schema fail.job.on.duplicate.data.file.detection
-    fail.on.timeline.archiving fail.writes.on.inline.table.service.exception fs.atomic_creation.support
-    merge.data.validation.enabled metadata.auto.delete.partitions metadata.index.expression.enable
-    metadata.index.secondary.enable metadata.record.index.enable.validation.on.initialization
-    metadata.write.fail.on.table.service.failures post.commit.failures.ignored rollback.avoid.duplicate.plan
+    fs.atomic_creation.support
+    merge.data.validation.enabled
+    metadata.record.index.enable.validation.on.initialization
+    rollback.avoid.duplicate.plan
     rollback.using.markers skip.default.partition.validation table.services.incremental.enabled
-    write.can.ignore.post.commit.failures write.complex.keygen.validation.enable
+    write.complex.keygen.validation.enable
 
 
-    write.concurrency.schema.conflict.resolution.enable
-    write.ignore.failed write.markers.type write.merge.handle.fallback
+    write.markers.type write.merge.handle.fallback
 """
 _OFF = """
-    bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable
-    bootstrap.index.type
-    bootstrap.parallelism bootstrap.partitionpath.translator.class
-    clustering.fail.on.pending.ingestion.during.conflict.resolution clustering.group.read.parallelism
+    bootstrap.parallelism
+    clustering.group.read.parallelism
     clustering.max.parallelism clustering.plan.generation.use.local.engine.context
     datasource.hive_sync.auto_create_database datasource.hive_sync.base_file_format datasource.hive_sync.batch_num
     datasource.hive_sync.bucket_sync datasource.hive_sync.bucket_sync_spec datasource.hive_sync.create_managed_table
@@ -127,10 +123,9 @@ _OFF = """
     metrics.datadog.metric.tags metrics.datadog.report.period.seconds metrics.graphite.host
     metrics.graphite.metric.prefix metrics.graphite.port metrics.graphite.report.period.seconds metrics.jmx.host
     metrics.jmx.port metrics.m3.env metrics.m3.host metrics.m3.port metrics.m3.service metrics.m3.tags
-       
     metrics.pushgateway.random.job.name.suffix metrics.pushgateway.report.labels
     metrics.pushgateway.report.period.seconds metrics.reporter.class
-     payload.event.time.field precommit.validators.failure.policy
+    payload.event.time.field precommit.validators.failure.policy
     precommit.validators.streaming.offset.tolerance.percentage rollback.instant.backup.dir
     table.partition_extractor_class table.service.manager.actions table.service.manager.connection.retries
     table.service.manager.connection.retry.delay.sec table.service.manager.connection.timeout.sec
@@ -142,7 +137,7 @@ _OFF = """
 """
 _FORMATS = """
     hfile.block.cache.enabled hfile.block.cache.size hfile.block.cache.ttl.minutes hfile.block.size
-    hfile.compression.algorithm hfile.max.file.size hfile.writes.allow.duplicates lance.max.file.size
+    hfile.max.file.size hfile.writes.allow.duplicates lance.max.file.size
     lance.read.allocator.size.bytes lance.read.metadata.allocator.size.bytes lance.write.allocator.size.bytes
     lance.write.flush.byte.watermark orc.block.size orc.compression.codec orc.max.file.size orc.stripe.size
 """

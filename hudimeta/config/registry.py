@@ -2,21 +2,19 @@
 
 An option keeps Hudi's name (`hoodie.*`) where Hudi has one; ours alone are `hudimeta.*`. Keys are compared in lower case,
 because Spark lower-cases them. Every option of Apache Hudi is known: done here, passed over because it changes nothing that a
-user sees, or not done and then refused. An unknown `hoodie.*` key is reported once and ignored, as Hudi does with options of
-other engines; a slip of a known key (see `near_misses`), and any unknown `hudimeta.*` key, is refused. Other keys are the
-affair of others: Spark hands over all options of a query.
+user sees, ignored with a warning that says what is done instead, or not done and then refused. An unknown `hoodie.*` key is
+reported once and ignored, as Hudi does with options of other engines; a slip of a known key (see `near_misses`), and any
+unknown `hudimeta.*` key, is refused. Other keys are the affair of others: Spark hands over all options of a query.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from hudimeta.config.machine import NOTHING, machine_options
 from hudimeta.config.near_misses import nearest, question, right_name
+from hudimeta.config.option import HudiWarning, Ignored, NotDone, Option, warn_once
 from hudimeta.config.texts import (
     as_text,
     bounded_parser,
@@ -34,63 +32,10 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import shown_options
 from hudimeta.types import is_text
 
-__all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "OptionRegistry"]
+__all__ = ["OPTIONS", "HudiWarning", "Ignored", "NotDone", "Option", "Options", "OptionRegistry"]
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 _STANDS_IN_FILE = "It stands in the machine's hudi-defaults.conf (/etc/hudi/conf or HUDI_CONF_DIR)."
-
-
-class HudiWarning(UserWarning):
-    """Something worth knowing that did not stop the work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option(Generic[T_co]):
-    """One declared option.
-
-    Attributes:
-        key: Its name.
-        parse: From text to the typed value, raising ValueError for bad text.
-        default: When it is not given.
-        allowed: For error texts and the documentation.
-        doc: One or two sentences.
-        aliases: Older names of the same option, also accepted.
-    """
-
-    key: str
-    parse: Callable[[str], T_co]
-    default: T_co
-    allowed: str
-    doc: str
-    aliases: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NotDone:
-    """An option of Apache Hudi that changes rows, layout or side effects, and that hudimeta does not do.
-
-    Attributes:
-        key: Its name; with a dot at its end all names that begin so.
-        fits: Values, in lower case, that ask for nothing else than what hudimeta does; `*` stands for any text.
-        hint: What to do instead.
-        aliases: Other names of the same option.
-    """
-
-    key: str
-    fits: tuple[str, ...]
-    hint: str
-    aliases: tuple[str, ...] = ()
-
-    def is_fine(self, text: str) -> bool:
-        """True where a value fits; an empty one asks for nothing, and a list of Java classes fits when each of them does."""
-        asked = text.strip().lower()
-        return not asked or all(any(fnmatchcase(part.strip(), fit) for fit in self.fits) for part in asked.split(","))
-
-    def check(self, key: str, text: str) -> None:
-        """Raise UnsupportedFeature unless the value fits."""
-        if not self.is_fine(text):
-            raise UnsupportedFeature(f"option {key}={text}", self.hint)
 
 
 class OptionRegistry:
@@ -106,6 +51,7 @@ class OptionRegistry:
         self._by_key: dict[str, Option[Any]] = {}
         self._not_done: dict[str, NotDone] = {}
         self._families: list[NotDone] = []
+        self._ignored: dict[str, Ignored] = {}
         self._passed: set[str] = set()
         self._prefixes: set[str] = set()
         self._order: list[Option[Any]] = []
@@ -119,6 +65,11 @@ class OptionRegistry:
     def not_done(self) -> tuple[NotDone, ...]:
         """What was declared with `refuse`, each once."""
         return tuple(dict.fromkeys(self._not_done.values()))
+
+    @property
+    def ignored(self) -> tuple[Ignored, ...]:
+        """What was declared with `ignore`, each once."""
+        return tuple(dict.fromkeys(self._ignored.values()))
 
     @property
     def names(self) -> frozenset[str]:
@@ -142,6 +93,12 @@ class OptionRegistry:
             self._not_done[key] = option
         if option.key.endswith("."):
             self._families.append(option)
+
+    def ignore(self, option: Ignored) -> None:
+        """Declare an option that is ignored with a warning; its key and aliases must be new."""
+        for key in (option.key, *option.aliases):
+            self._claim(key)
+            self._ignored[key] = option
 
     def pass_over(self, key: str) -> None:
         """Declare a key, which must be new, that needs nothing from us."""
@@ -227,9 +184,11 @@ class OptionRegistry:
             UnsupportedFeature: An option that is not done, with a value that would change something.
         """
         for key, text in given.items():
-            not_done = self.find_not_done(key)
+            not_done, ignored = self.find_not_done(key), self._ignored.get(key.lower())
             if not_done is not None:
                 not_done.check(key, text)
+            elif ignored is not None:
+                ignored.tell(key, text)
             elif self.find(key) is None and not self.is_passed_over(key):
                 self._judge_unknown(key, text)
 
@@ -242,7 +201,7 @@ class OptionRegistry:
         if near is not None:
             raise ConfigError(key, text, "a known option", question(near))
         if key.lower().startswith("hoodie."):
-            _warn_once(key)
+            warn_once(key, f"hudimeta does not know the option {key} and ignores it")
 
     def read(self, given: Mapping[str, str] | None) -> Options:
         """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised."""
@@ -364,15 +323,6 @@ def _in_lower_case(given: Mapping[str, object]) -> dict[str, str]:
         if found.setdefault(key.lower(), text) != text:
             raise ConfigError(key, f"{found[key.lower()]} and {text}", "one value", "Names of options have no case.")
     return found
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(key: str) -> None:
-    if key not in _warned:
-        _warned.add(key)
-        warnings.warn(f"hudimeta does not know the option {key} and ignores it", HudiWarning, stacklevel=4)
 
 
 OPTIONS = OptionRegistry(machine_options)

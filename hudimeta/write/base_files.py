@@ -14,10 +14,12 @@ from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.config import Options
 from hudimeta.config.options import (
     BLOOM_FPP,
+    BLOOM_IN_FILES,
     BLOOM_MOST_KEYS,
     BLOOM_TYPE,
     COMPRESSION,
     DICTIONARIES,
+    INDEX_TYPE,
     PAGE_BYTES,
     ROW_GROUP_BYTES,
 )
@@ -88,8 +90,14 @@ def _keeps_rows(merged: pa.Table, base: pa.Table, rules: MergeRules) -> bool:
     return rules.merger is None and merged.num_rows == base.num_rows
 
 
-def parquet_settings(options: Options) -> ParquetSettings:
-    """How the options of a write want base files."""
+def parquet_settings(options: Options, *, filtered: bool = False) -> ParquetSettings:
+    """How the options of a write want base files.
+
+    Args:
+        options: Of the write.
+        filtered: They have bloom filters whatever the options say, because the table looks for keys by them.
+    """
+    asked = options.get(BLOOM_IN_FILES) or options.get(INDEX_TYPE) in _BY_FILTERS
     kind: TypeCode = "SIMPLE" if options.get(BLOOM_TYPE) == "SIMPLE" else "DYNAMIC_V0"
     return ParquetSettings(
         options.get(COMPRESSION) or "zstd",
@@ -97,8 +105,12 @@ def parquet_settings(options: Options) -> ParquetSettings:
         row_group_rows=None if options.is_set(ROW_GROUP_BYTES) else ParquetSettings.row_group_rows,
         page_bytes=options.get(PAGE_BYTES),
         dictionary=options.get(DICTIONARIES),
-        bloom=BloomSettings(kind, options.get(BLOOM_FPP), options.get(BLOOM_MOST_KEYS)),
+        bloom=BloomSettings(kind, options.get(BLOOM_FPP), options.get(BLOOM_MOST_KEYS)) if filtered or asked else None,
     )
+
+
+_BY_FILTERS = ("BLOOM", "GLOBAL_BLOOM", "RECORD_WINDOW")
+"""Index types that look for keys by the filters of base files."""
 
 
 @dataclass(frozen=True)

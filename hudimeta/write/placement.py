@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hudimeta.commit.session import WriteSession
+from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline import Timeline
@@ -28,6 +29,7 @@ class FileSizing:
         row_bytes: An estimate.
         into_logs: New rows go to log files; a slice counts with its logs.
         rows: Of a new file, where options say how many; None for what its size allows.
+        candidates: How many files of a partition are filled at most; None for all small ones.
     """
 
     target: int
@@ -35,22 +37,21 @@ class FileSizing:
     row_bytes: float
     into_logs: bool = False
     rows: int | None = None
+    candidates: int | None = None
 
     @classmethod
-    def of(cls, session: WriteSession, timeline: Timeline, operation: Operation | None = None) -> FileSizing:
+    def of(cls, session: WriteSession, timeline: Timeline, operation: Operation, *, into_bases: bool = False) -> FileSizing:
         """Target sizes of a write, with the bytes a row that the newest write shows.
 
         Args:
             session: The write.
             timeline: Of the table.
-            operation: Whose new rows may go to log files; None for base files whatever the options say.
+            operation: What is done.
+            into_bases: New rows go to base files, whatever the options say of log files.
         """
-        options = session.options
-        into_logs = (
-            operation in (Operation.INSERT, Operation.UPSERT)
-            and options.get(keys.LOG_INSERTS)
-            and session.properties.type is TableType.MERGE_ON_READ
-        )
+        options, by_logs = session.options, session.properties.type is TableType.MERGE_ON_READ
+        adds = operation in (Operation.INSERT, Operation.UPSERT) and not into_bases
+        into_logs = by_logs and adds and options.get(keys.LOG_INSERTS)
         found = timeline.latest_schema()
         stats = timeline.metadata(found[0])["partitionToWriteStats"] if found else {}
         return cls(
@@ -59,7 +60,8 @@ class FileSizing:
             0 if session.concurrency.non_blocking is not None else options.get(keys.SMALL_FILE_LIMIT),
             _row_bytes_of(stats, float(options.get(keys.RECORD_SIZE_ESTIMATE))),
             into_logs,
-            options.get(keys.SPLIT_ROWS) if operation in _SPLIT and not options.get(keys.SPLIT_BY_SIZE) else None,
+            _rows_asked_for(options, operation),
+            options.get(keys.SMALL_CANDIDATES) if by_logs and not into_logs else None,
         )
 
     def open_files(self, files: Sequence[KeyFile]) -> dict[str, KeyFile]:
@@ -67,11 +69,20 @@ class FileSizing:
 
         A slice with log files is left alone where its base file would have to be rewritten: a compaction will do that anyway.
         """
-        return {file.file_id: file for file in files if not file.busy and (self.into_logs or not file.logs)}
+        found = [file for file in files if not file.busy and (self.into_logs or not file.logs)]
+        if self.candidates is not None:
+            small = sorted((file for file in found if file.size < self.small_limit), key=lambda file: file.size)
+            found = small[: self.candidates]
+        return {file.file_id: file for file in found}
 
 
-_SPLIT = (Operation.INSERT, Operation.UPSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
-"""What counts the rows of a new file, where it is asked to; bulk inserts go by bytes, as in Apache Hudi."""
+_COUNTED = (Operation.INSERT, Operation.UPSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+"""What can count the rows of a new file; bulk inserts go by bytes, as in Apache Hudi."""
+
+
+def _rows_asked_for(options: Options, operation: Operation) -> int | None:
+    by_bytes = operation not in _COUNTED or options.get(keys.SPLIT_BY_SIZE)
+    return None if by_bytes else options.get(keys.SPLIT_ROWS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class _Stream:
         self._has_keys = carried or not self._generator.generates_keys
         self._rules = session.rules
         self._combining = combining_rules(session.properties, session.rules)
-        self._sizing = FileSizing.of(session, table.snapshot.timeline)
+        self._sizing = FileSizing.of(session, table.snapshot.timeline, write.operation, into_bases=True)
         self._limit = session.options.get(keys.PORTION_BYTES)
         self._policy = duplicate_policy(session.options, write.operation)
         self._fixed = table.lookup.fixes_places

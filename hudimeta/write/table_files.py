@@ -211,12 +211,13 @@ class TableFiles:
         )
         if definition is not None:
             columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
+        facts = self.facts_wanted()
         return FileFormat(
             table_avro_schema(schema, session.properties.name, meta_columns=True),
-            parquet_settings(session.options),
+            parquet_settings(session.options, filtered=facts.bloom or self.window.settings is not None),
             columns,
             regime,
-            self.facts_wanted(),
+            facts,
             self._change_format(schema),
             session.properties.populate_meta,
             session.in_task,

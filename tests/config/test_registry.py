@@ -12,6 +12,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS, HudiWarning, OptionRegistry
+from hudimeta.config import option as declared
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 
@@ -93,6 +94,54 @@ def test_every_hint_of_what_is_not_done_is_a_sentence() -> None:
     for option in OPTIONS.not_done:
         assert option.hint.endswith((".", "…"))
         assert all(value == value.lower() for value in option.fits)
+
+
+@pytest.mark.parametrize(
+    ("key", "fine", "told", "instead"),
+    [
+        ("hoodie.metadata.index.secondary.enable", "TRUE", "false", "keeps all indexes"),
+        ("hoodie.metadata.auto.delete.partitions", "false", "true", "keeps all indexes"),
+        ("hoodie.fail.writes.on.inline.table.service.exception", "false", "true", "what fails after that is a warning"),
+        ("hoodie.post.commit.failures.ignored", "true", "false", "what fails after that is a warning"),
+        ("hoodie.write.record.positions", "false", "true", "by the keys alone"),
+        (
+            "hoodie.record.size.estimator.class",
+            "org.apache.hudi.estimator.AverageRecordSizeEstimator",
+            "com.Mine",
+            "bytes of a row",
+        ),
+        ("hoodie.metadata.compact.trigger.strategy", "NUM_COMMITS", "TIME_ELAPSED", "max.delta.commits"),
+        ("Hoodie.Client.Heartbeat.interval_in_ms", "60000", "300000", "every 60 seconds"),
+    ],
+)
+def test_what_is_done_otherwise_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, key: str, fine: str, told: str, instead: str
+) -> None:
+    monkeypatch.setattr(declared, "_warned", set())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OPTIONS.read({key: fine})
+        OPTIONS.read({key: ""})
+    with pytest.warns(HudiWarning, match=f"ignores the option {re.escape(f'{key}={told}')}: .*{re.escape(instead)}"):
+        OPTIONS.read({key: told})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OPTIONS.read({key: told})
+
+
+def test_what_is_ignored_says_what_is_done_instead() -> None:
+    for one in OPTIONS.ignored:
+        assert one.fits, "a value that asks for what is done"
+        assert one.instead[0].islower()
+        assert not one.instead.endswith(".")
+        assert all(value == value.lower() for value in one.fits)
+
+
+def test_a_bootstrap_translates_no_paths() -> None:
+    package = "org.apache.hudi.client.bootstrap.translator"
+    OPTIONS.read({"hoodie.bootstrap.partitionpath.translator.class": f"{package}.IdentityBootstrapPartitionPathTranslator"})
+    with pytest.raises(UnsupportedFeature, match="Partitions have the paths of the source"):
+        OPTIONS.read({"hoodie.bootstrap.partitionpath.translator.class": f"{package}.DecodedBootstrapPartitionPathTranslator"})
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import hudimeta
 from hudimeta.errors import ConfigError
 from hudimeta.formats.base_file import open_base_file
 from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
 
 ROWS = 30_000
 GROUP, PAGE, DICTIONARY = "hoodie.parquet.block.size", "hoodie.parquet.page.size", "hoodie.parquet.dictionary.enabled"
@@ -108,3 +109,76 @@ def test_new_files_have_the_rows_that_are_asked_for(tmp_path: Path, operation: s
     other = table_of(tmp_path / "other", **{"hoodie.copyonwrite.insert.split.size": "400"})
     getattr(other, operation)(rows(0, 1000))
     assert len(base_files(other)) == 1, "not unless files are split by hand"
+
+
+@pytest.mark.parametrize("operation", ["insert", "insert_overwrite"])
+def test_rows_that_arrive_in_portions_are_counted_too(tmp_path: Path, operation: str) -> None:
+    portions = {"hoodie.copyonwrite.insert.auto.split": "false", "hoodie.copyonwrite.insert.split.size": "400"}
+    table = table_of(tmp_path, **portions, **{"hudimeta.write.portion.bytes": "1"})
+    reader = pa.RecordBatchReader.from_batches(rows(0, 1).schema, rows(0, 2000).to_batches(max_chunksize=1000))
+    getattr(table, operation)(reader)
+    assert [pq.read_metadata(file).num_rows for file in base_files(table)] == [334, 333, 333] * 2
+
+
+NO_FILTERS = {"hoodie.parquet.bloom.filter.enabled": "false"}
+
+
+def filters(table: hudimeta.Table) -> list[bool]:
+    """Whether each base file has a bloom filter."""
+    found = []
+    for file in base_files(table):
+        with open_base_file(open_storage(str(file.parent)), file.name) as opened:
+            found.append(opened.footer.bloom_text is not None)
+            assert opened.footer.min_key is not None
+    return found
+
+
+def test_files_have_no_bloom_filter_where_none_is_wanted(tmp_path: Path) -> None:
+    table = table_of(tmp_path, **NO_FILTERS)
+    table.insert(rows(0, 100))
+    assert filters(table) == [False]
+    with_filters = hudimeta.Table(table.path)
+    with_filters.upsert(rows(50, 100))
+    assert filters(table) == [True], "of all keys, though the file before had none"
+    table.upsert(rows(140, 100))
+    assert filters(table) == [False]
+    looking = hudimeta.Table(table.path, {"hoodie.index.type": "BLOOM"})
+    assert looking.upsert(rows(0, 10)).updated == 10, "files without a filter are looked into"
+    check_all(open_storage(str(table.path)))
+    assert table.scan().count() == 240
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"hoodie.index.type": "BLOOM"},
+        {"hoodie.index.type": "GLOBAL_BLOOM"},
+        {"hoodie.metadata.index.bloom.filter.enable": "true"},
+    ],
+    ids=str,
+)
+def test_files_have_a_bloom_filter_where_keys_are_looked_for_by_it(tmp_path: Path, more: dict[str, str]) -> None:
+    table = table_of(tmp_path, **NO_FILTERS, **more)
+    table.insert(rows(0, 100))
+    assert filters(table) == [True]
+
+
+@pytest.mark.parametrize(("limit", "grown"), [("0", 0), ("1", 1), ("2", 2), ("9", 3), (None, 3)])
+def test_no_more_small_files_receive_new_rows_than_are_asked_for(tmp_path: Path, limit: str | None, grown: int) -> None:
+    """The smallest first; each has room for ten rows."""
+    key = "hoodie.merge.small.file.group.candidates.limit"
+    options = {} if limit is None else {key: limit}
+    for kind in ("MERGE_ON_READ", "COPY_ON_WRITE"):
+        table = hudimeta.Table.create(tmp_path / kind, rows(0, 1).schema, key="id", type=kind, options=options)
+        apart = hudimeta.Table(table.path, {"hoodie.parquet.small.file.limit": "0"})
+        for first, count in ((0, 300), (1000, 200), (2000, 100)):
+            apart.insert(rows(first, count))
+        before = set(base_files(apart))
+        sizes = {file.name.partition("_")[0]: file.stat().st_size for file in before}
+        room = max(sizes.values()) + 1000
+        tight = {"hoodie.parquet.max.file.size": str(room), "hoodie.copyonwrite.record.size.estimate": "100"}
+        filled = hudimeta.Table(table.path, {**options, **tight})
+        filled.insert(rows(5000, 500))
+        changed = {file.name.partition("_")[0] for file in set(base_files(filled)) - before} & set(sizes)
+        wanted = grown if kind == "MERGE_ON_READ" else 3
+        assert changed == set(sorted(sizes, key=lambda name: sizes[name])[:wanted]), kind

@@ -6,6 +6,7 @@ The rows are those that the pages tell of.
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.api.plain_write import PlainWrite
-from hudimeta.config import HudiWarning
+from hudimeta.config import HudiWarning, option
 from hudimeta.errors import HudiError
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
@@ -44,12 +45,14 @@ class Given:
         options: Beside key and ordering field.
         rows: What is there after OLDER and then LATE are written.
         refused: Part of the error, where hudimeta refuses them.
+        told: Part of the warning, where hudimeta does otherwise.
     """
 
     page: str
     options: dict[str, str] = field(default_factory=dict)
     rows: tuple[Any, ...] = OLDER
     refused: str = ""
+    told: str = ""
 
 
 def _payload(name: str, rows: tuple[Any, ...], refused: str = "") -> list[Given]:
@@ -143,7 +146,11 @@ PAGES = [
             "hoodie.metadata.index.column.stats.column.list": "name,price",
         },
     ),
-    Given("metadata_indexing", {"hoodie.metadata.index.async": "true", "hoodie.metadata.index.column.stats.enable": "true"}),
+    Given(
+        "metadata_indexing",
+        {"hoodie.metadata.index.async": "true", "hoodie.metadata.index.column.stats.enable": "true"},
+        told="mode='async'",
+    ),
     Given("metadata", {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"}),
     Given("ttl", {"hoodie.partition.ttl.inline": "true", "hoodie.partition.ttl.strategy.days.retain": "30"}),
     Given("ttl", {"hoodie.partition.ttl.strategy.class": "com.example.Strategy"}, refused="ttl.management.strategy.type"),
@@ -160,15 +167,17 @@ def _write(path: Path, row: tuple[Any, ...], options: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "given", PAGES, ids=lambda given: f"{given.page}-{list(given.options.values())[-1].rpartition('.')[2]}"
 )
-def test_the_options_of_the_pages_do_what_the_pages_say(tmp_path: Path, given: Given) -> None:
+def test_the_options_of_the_pages_do_what_the_pages_say(tmp_path: Path, given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
+    monkeypatch.setattr(option, "_warned", set())
     with warnings.catch_warnings():
         warnings.simplefilter("error", HudiWarning)
         if given.refused:
             with pytest.raises(HudiError, match=given.refused):
                 _write(path, OLDER, given.options)
             return
-        _write(path, OLDER, given.options)
+        with pytest.warns(HudiWarning, match=given.told) if given.told else nullcontext():
+            _write(path, OLDER, given.options)
         _write(path, LATE, given.options)
     found = Table(path).scan(columns=SCHEMA.names).to_table().to_pylist()
     assert [tuple(row.values()) for row in found] == [given.rows]
