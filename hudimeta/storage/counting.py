@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hudimeta.metering import NO_METER, Meter
@@ -59,6 +60,7 @@ _PURPOSES = (
 )
 
 
+@lru_cache(maxsize=1 << 12)
 def purpose_of(path: str) -> str:
     """What a path relative to a table's root is for: "timeline", "metadata table", "data" and so on."""
     for prefix, purpose in _PURPOSES:
