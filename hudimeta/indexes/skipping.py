@@ -1,8 +1,8 @@
 """Indexes that leave file slices out of a read: one small module each, asked one after the other, cheapest first.
 
+    record_index        the file group of each record key
     column_stats        bounds of columns, by file
     expression_index    bounds, or a bloom filter, of an expression over a column, by file
-    record_index        the file group of each record key
     secondary_index     the record keys of each value of a column, then the record index
     bloom_filters       which record keys a base file may hold
     row_groups          what the footer of a base file says, once it is open: bounds, range and bloom filter of the keys
@@ -73,9 +73,9 @@ def _bloom_filters(question: Question) -> Iterator[SkippingIndex]:
 
 
 KINDS: tuple[Callable[[Question], Iterable[SkippingIndex]], ...] = (
+    _record_index,
     _column_stats,
     _expression_indexes,
-    _record_index,
     _secondary_indexes,
     _bloom_filters,
 )

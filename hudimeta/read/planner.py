@@ -38,6 +38,8 @@ __all__ = ["PlannedSlices", "plan_slices", "planned_range"]
 _PARTITION_COLUMN = "_hoodie_partition_path"
 _COLUMN_STATS = "column_stats"
 _PARTITION_STATS = "partition_stats"
+_RECORD_INDEX = "record_index"
+_LOCATED = "the record index tells where the keys are"
 _FEW_PARTITIONS = 64
 """Up to so many partitions, statistics of files alone decide: they are tighter, and the others would cost requests of their own
 (a base file and every log that is not yet compacted) only to save looking up a few entries in what is read anyway."""
@@ -193,7 +195,7 @@ def _partitions(
     kept, by_times = _by_time_keys(question, kept)
     if by_times.skipped:
         by_paths = replace(by_paths, remarks=())  # what the path does not state was computed from the key
-    kept, by_stats = _by_partition_stats(question, kept)
+    kept, by_stats = _by_partition_stats(question, kept, located=_locates_all(indexes, question))
     kept, by_keys = _by_key_indexes(question, indexes, kept)
     return kept, [by_paths, by_times, by_stats, *by_keys]
 
@@ -262,7 +264,7 @@ def _by_time_keys(question: Question, paths: pa.StringArray) -> tuple[pa.StringA
     )
 
 
-def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.StringArray, _Step]:
+def _by_partition_stats(question: Question, paths: pa.StringArray, *, located: bool) -> tuple[pa.StringArray, _Step]:
     import numpy as np
 
     from hudimeta.indexes.allowed import why_forbidden
@@ -281,6 +283,8 @@ def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.S
         why = why_forbidden(snapshot)
     elif not columns:
         why = why_no_columns(question)
+    elif located:
+        why = _LOCATED
     elif len(paths) < 2 or (len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS)):
         why = f"{len(paths)} partitions are left, and what is known of their files decides better"
     elif not snapshot.is_latest or runs_ahead(snapshot.metadata):
@@ -342,11 +346,21 @@ def _usable_indexes(question: Question) -> tuple[list[SkippingIndex], tuple[Unus
             usable.append(index)
         else:
             unused.append(Unused(index.name, why))
+    if _locates_all(usable, question):
+        unused += [Unused(index.name, _LOCATED) for index in usable if index.kind != _RECORD_INDEX]
+        usable = [index for index in usable if index.kind == _RECORD_INDEX]
     if _COLUMN_STATS not in question.ready and statistic_columns(snapshot, question.bound):
         unused.append(Unused(_COLUMN_STATS, snapshot.listing_reason or "the table has no such index"))
     if not may_use(snapshot, FOOTERS):
         unused.append(Unused(FOOTERS, why_forbidden(snapshot)))
     return usable, tuple(unused)
+
+
+def _locates_all(indexes: Sequence[SkippingIndex], question: Question) -> bool:
+    """Whether the record index names the file groups with the rows, so that nothing else can say more: each look-up would
+    cost requests, and statistics of files more with every file."""
+    keys = question.keys
+    return not isinstance(keys, str) and keys.alone and any(index.kind == _RECORD_INDEX for index in indexes)
 
 
 def _skip_by_index(index: SkippingIndex, question: Question, candidates: Candidates) -> tuple[Candidates, _Step]:

@@ -26,10 +26,12 @@ class WantedKeys:
     Attributes:
         texts: string, each once; a row that the predicate keeps has one of them.
         because: What says so in the predicate.
+        alone: The predicate looks at nothing but the key.
     """
 
     texts: pa.StringArray
     because: Expr
+    alone: bool = False
 
 
 def wanted_keys(bound: Bound, properties: Mapping[str, str], by_fields: bool = True) -> WantedKeys | str:
@@ -49,7 +51,7 @@ def wanted_keys(bound: Bound, properties: Mapping[str, str], by_fields: bool = T
         return "the table stores no record keys"
     stored = keys_of(bound, [KEY_COLUMN])
     if stored is not None:
-        return WantedKeys(stored.column(0).combine_chunks(), _part(bound, [KEY_COLUMN]))
+        return WantedKeys(stored.column(0).combine_chunks(), _part(bound, [KEY_COLUMN]), _looks_at_no_more(bound, [KEY_COLUMN]))
     try:
         from hudimeta.keys import KeyGenerator
 
@@ -62,7 +64,7 @@ def wanted_keys(bound: Bound, properties: Mapping[str, str], by_fields: bool = T
         return f"the predicate does not fix the record key ({', '.join(fields) or KEY_COLUMN})"
     if any("." in name or not _is_plain(values.schema.field(name).type) for name in fields):
         return "keys of other types than text and whole numbers can be spelled in several ways"
-    return WantedKeys(_spelled(generator, values), _part(bound, fields))
+    return WantedKeys(_spelled(generator, values), _part(bound, fields), _looks_at_no_more(bound, fields))
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -91,3 +93,7 @@ def _part(bound: Bound, names: list[str]) -> Expr:
 
     parts = [part for part in bound.conjuncts if set(names) & set(equalities(bound.with_conjuncts([part])))]
     return bound.with_conjuncts(parts).expr
+
+
+def _looks_at_no_more(bound: Bound, names: list[str]) -> bool:
+    return all(column.name in names for column in bound.columns)

@@ -71,6 +71,27 @@ def test_partition_statistics_skip_before_any_file_is_looked_up(tmp_path: Path) 
     assert report.slices == report.slices_kept == 2
 
 
+def test_where_the_record_index_names_the_files_nothing_else_is_asked(tmp_path: Path) -> None:
+    """Statistics of files cost more with every file, and can say no more of a key."""
+    kinds = ["record_index", "column_stats", "partition_stats", "bloom_filters"]
+    table = hudimeta.Table.create(tmp_path / "t", COLUMNS, key="id", partition_by="part", indexes=kinds)
+    for base in (0, 1000):
+        table.bulk_insert(pa.concat_tables([rows_of(f"p{number:02}", base + 100 * number) for number in range(70)]))
+    table.metadata.validate(prove=True)
+
+    scan = hudimeta.Table(tmp_path / "t").scan(where="id = 'p07-1703'")
+    assert scan.to_table()["n"].to_pylist() == [1703]
+    read = scan.report
+    assert (read.files_kept, {skip.by for skip in read.skipped}) == (1, {"record_index"})
+    unused = {one.index: one.why for one in read.unused}
+    told = "the record index tells where the keys are"
+    assert unused == {"column_stats": told, "partition_stats": told, "bloom_filters": told}
+
+    more = hudimeta.Table(tmp_path / "t").scan(where="id = 'p07-1703' AND n > 5000")
+    assert more.to_table().num_rows == 0
+    assert (more.report.files_kept, {skip.by for skip in more.report.skipped}) == (0, {"partition_stats"})
+
+
 def test_few_partitions_are_left_to_the_statistics_of_files(path: Path) -> None:
     report = plan_report(path, "n BETWEEN 1200 AND 1300")
     assert report.slices_kept == 1
