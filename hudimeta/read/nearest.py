@@ -6,9 +6,9 @@ Distances are those of Apache Hudi's `hudi_vector_search`, whose columns the ans
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,10 @@ from hudimeta.errors import ConfigError
 from hudimeta.read.column_names import found_column
 from hudimeta.schema.hudi_types import vector_of
 
-__all__ = ["DISTANCE", "QUERY_INDEX", "Metric", "Nearest", "answer_schema", "nearest_of", "vector_field"]
+if TYPE_CHECKING:
+    from hudimeta.slices.read_task import ReadTask
+
+__all__ = ["DISTANCE", "QUERY_INDEX", "Metric", "Nearest", "answer_schema", "nearest_of", "nearest_rows", "vector_field"]
 
 DISTANCE, QUERY_INDEX = "_hudi_distance", "_hudi_query_index"
 _ELEMENTS = (pa.float32(), pa.float64(), pa.int8())
@@ -126,6 +129,24 @@ def nearest_of(schema: pa.Schema, column: str, vectors: Any, k: int, metric: str
         raise ConfigError("k", k, "a number of rows, 1 or more")
     queries, single = _queries(field, vectors)
     return Nearest(field.name, queries, k, Metric.named(metric), answer_schema(schema, field, several=not single))
+
+
+def nearest_rows(
+    task: ReadTask, read: Callable[[ReadTask], Iterable[pa.RecordBatch]], column: str, vectors: Any, k: int, metric: str
+) -> pa.Table:
+    """What a read finds. See `nearest_of` for what is raised.
+
+    Args:
+        task: What it reads; the vectors are read beside that where it does not bring them.
+        read: Reads all rows.
+        column: See `nearest_of`, as the others.
+        vectors: What is looked for.
+        k: Rows for each.
+        metric: Any name of one.
+    """
+    if found_column(column, task.output_schema)[0] not in task.output_schema.names:
+        task = replace(task, columns=(*task.columns, vector_field(task.table_schema, column).name))
+    return nearest_of(task.output_schema, column, vectors, k, metric).rows(read(task))
 
 
 def vector_field(schema: pa.Schema, column: str) -> pa.Field:

@@ -158,8 +158,9 @@ class Scan:
                 if handed_out or not self._plans_again(error):
                     raise
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        batches = first_rows(self._request.limit, read_split(self.task, self._whole(), self._snapshot.storage, self._counts))
+    def _batches(self, task: ReadTask | None = None) -> Iterator[pa.RecordBatch]:
+        rows = read_split(task or self.task, self._whole(), self._snapshot.storage, self._counts)
+        batches = first_rows(self._request.limit, rows)
         begin = time.perf_counter()
         for batch in batches:
             self._read_seconds += time.perf_counter() - begin
@@ -167,8 +168,8 @@ class Scan:
             begin = time.perf_counter()
         self._read_seconds += time.perf_counter() - begin
 
-    def _all_batches(self) -> Iterable[pa.RecordBatch]:
-        return self._batches() if self._request.limit != 0 else ()
+    def _all_batches(self, task: ReadTask | None = None) -> Iterable[pa.RecordBatch]:
+        return self._batches(task) if self._request.limit != 0 else ()
 
     def _undisturbed(self, read: Callable[[], T]) -> T:
         """What a read returns, planned again where a cleaner removed a file of it."""
@@ -273,13 +274,9 @@ class Scan:
         Raises:
             ConfigError: No such column, or arguments that do not fit it.
         """
-        from hudimeta.read.nearest import nearest_of
+        from hudimeta.read.nearest import nearest_rows
 
-        names = self._request.columns
-        if names is None or column.lower() in map(str.lower, names):
-            wanted = nearest_of(self.schema, column, vectors, k, metric)
-            return self._undisturbed(lambda: wanted.rows(self._all_batches()))
-        return Scan(self._moment, replace(self._request, columns=(*names, column))).nearest(column, vectors, k, metric)
+        return self._undisturbed(lambda: nearest_rows(self.task, self._all_batches, column, vectors, k, metric))
 
     def count(self) -> int:
         """How many rows there are: from statistics and footers where they tell, else from as few columns as possible.

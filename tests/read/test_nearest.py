@@ -100,6 +100,20 @@ def test_rows_and_columns_are_those_of_the_scan(tmp_path: Path) -> None:
     assert table.scan(limit=0).nearest("emb", [query, query]).column_names[-2:] == ["_hudi_query_index", "_hudi_distance"]
 
 
+def test_vectors_beside_the_columns_of_the_scan_are_read_by_it(tmp_path: Path) -> None:
+    table, query = table_of(tmp_path), [1, 1, 1, 1]
+    scan, whole = table.scan("id < 30", ["lang", "id"]), table.scan("id < 30", ["lang", "id", "emb"])
+    found, report = scan.nearest("EMB", query, k=3), scan.report
+    assert found.equals(whole.nearest("emb", query, k=3))
+    assert found.column_names == ["lang", "id", "_hudi_distance"]
+    assert (report.columns, report.rows, report.rows_read) == (("lang", "id"), 30, whole.report.rows_read)
+    assert report.requests["GET", "data"] == report.files_kept, "each file once"
+    assert report.seconds["read"] > 0
+    assert scan.to_table().column_names == ["lang", "id"], "as before"
+    with pytest.raises(ConfigError, match=r"a column of vectors among .*emb.*Did you mean emb"):
+        scan.nearest("embs", query)
+
+
 def test_lists_without_a_length_are_searched_too(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("emb", pa.list_(pa.float64()))])
     table = hudimeta.Table.create(tmp_path / "t", schema, key="id")
