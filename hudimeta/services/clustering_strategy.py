@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
@@ -34,23 +35,23 @@ _MODES = {
 }
 _SINGLE, STREAM_COPY = "SparkSingleFileSortPlanStrategy", "SparkStreamCopyClusteringPlanStrategy"
 _SIZE, _INSTANT = "SIZE", "INSTANT_TIME"
+ColumnsOf: TypeAlias = "Callable[[Sequence[FileSlice]], Sequence[Hashable]]"
+"""Says of each of some slices which columns it has."""
 
 
-def choose(
-    slices: Iterable[FileSlice], options: Options, hour: int, columns_of: Callable[[FileSlice], Hashable] | None = None
-) -> list[Group]:
+def choose(slices: Iterable[FileSlice], options: Options, hour: int, columns_of: ColumnsOf | None = None) -> list[Group]:
     """The groups of a plan.
 
     Args:
         slices: Those that may be clustered.
         options: Name the strategy and its limits.
         hour: Of the day, for DAY_ROLLING.
-        columns_of: Only slices for which it says the same are taken together; None for any.
+        columns_of: Only slices of the same columns are taken together; None for any.
 
     Raises:
         ConfigError: A pattern that is none.
     """
-    limit = options.get(keys.CLUSTER_SMALL)
+    limit, most = options.get(keys.CLUSTER_SMALL), options.get(keys.CLUSTER_MOST_GROUPS)
     by_partition: dict[str, list[FileSlice]] = {}
     for one in slices:
         by_partition.setdefault(one.partition_path, []).append(one)
@@ -58,7 +59,9 @@ def choose(
     for partition in looked_at(sorted(by_partition), options, hour):
         small = [one for one in by_partition[partition] if one.base_size < limit]
         found += groups_of(small, options, columns_of)
-    return found[: options.get(keys.CLUSTER_MOST_GROUPS)]
+        if len(found) >= most:
+            break
+    return found[:most]
 
 
 def looked_at(paths: Sequence[str], options: Options, hour: int) -> Sequence[str]:
@@ -83,9 +86,7 @@ def looked_at(paths: Sequence[str], options: Options, hour: int) -> Sequence[str
     return paths
 
 
-def groups_of(
-    slices: Sequence[FileSlice], options: Options, columns_of: Callable[[FileSlice], Hashable] | None = None
-) -> Iterator[Group]:
+def groups_of(slices: Sequence[FileSlice], options: Options, columns_of: ColumnsOf | None = None) -> Iterator[Group]:
     """The groups that slices of one partition make.
 
     Args:
@@ -98,8 +99,9 @@ def groups_of(
     """
     if columns_of is not None:
         alike: dict[Hashable, list[FileSlice]] = {}
-        for one in sorted(slices, key=_place(options)):
-            alike.setdefault(columns_of(one), []).append(one)
+        placed = sorted(slices, key=_place(options))
+        for one, columns in zip(placed, columns_of(placed), strict=True):
+            alike.setdefault(columns, []).append(one)
         for some in alike.values():
             yield from groups_of(some, options)
         return

@@ -21,6 +21,7 @@ from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, 
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import at_once
 
 __all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "stored_columns", "with_sizes"]
 
@@ -44,12 +45,16 @@ def columns_at(session: WriteSession, snapshot: Snapshot, instant: str) -> tuple
     return pa.schema([f for f in then.latest.arrow if f.name not in gone]), then
 
 
-def stored_columns(storage: Storage, one: FileSlice) -> pa.Schema | None:
-    """The columns of a slice's base file, by its footer; None without one."""
-    if not one.base_file:
-        return None
-    with open_base_file(storage, join(one.partition_path, one.base_file), one.base_size) as file:
-        return file.schema
+def stored_columns(storage: Storage, slices: Sequence[FileSlice]) -> list[pa.Schema | None]:
+    """The columns of each slice's base file, by its footer; None without one. Footers are read at once."""
+
+    def columns_of(one: FileSlice) -> pa.Schema | None:
+        if not one.base_file:
+            return None
+        with open_base_file(storage, join(one.partition_path, one.base_file), one.base_size) as file:
+            return file.schema
+
+    return at_once(columns_of, slices, storage)
 
 
 def reading(session: WriteSession, snapshot: Snapshot, data: pa.Schema, history: SchemaHistory | None) -> ReadTask:

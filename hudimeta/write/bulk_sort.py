@@ -34,14 +34,11 @@ def sorted_for_bulk_insert(batch: KeyedBatch, options: Options) -> KeyedBatch:
         ConfigError: A column to sort by that the rows do not have, or one without an order.
     """
     names = bulk_sort_columns(options)
-    by: list[tuple[str, pa.ChunkedArray | pa.Array]] = [("partition", batch.partitions)]
-    if names == (KEY_COLUMN,) and batch.keys is not None:
-        by.append(("key", batch.keys))
-    elif names and names != (KEY_COLUMN,):
-        by += [(f"column {name}", _column(batch.rows, name)) for name in names]
-    else:
+    by_key = names == (KEY_COLUMN,)
+    if not names or (by_key and batch.keys is None):
         return batch
-    table = pa.table(dict(by))
+    columns = {"key": batch.keys} if by_key else {f"column {name}": _column(batch.rows, name) for name in names}
+    table = pa.table({"partition": batch.partitions, **columns})
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     return batch.take(order.to_numpy())
 

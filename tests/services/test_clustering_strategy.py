@@ -69,7 +69,7 @@ def test_slices_come_into_groups_in_the_order_that_is_asked_for() -> None:
 def test_slices_of_other_columns_are_taken_apart() -> None:
     slices = [one("p", f"{'xy'[at % 2]}{at}", 100 + at) for at in range(5)]
     options = OPTIONS.read({f"{PLAN}strategy.max.bytes.per.group": "210"})
-    found = choose(slices, options, 0, lambda found: found.file_id[0])
+    found = choose(slices, options, 0, lambda found: [slice_.file_id[0] for slice_ in found])
     assert [[one.file_id for one in group] for group, _ in found] == [["x4", "x2"], ["x0"], ["y3", "y1"]]
 
 
