@@ -132,8 +132,10 @@ def schedule(session: WriteSession) -> str | None:
         the_plan = plan(session, snapshot)
         return the_plan.encode() if the_plan.slices else None
 
-    meter_of(session.storage).add(Metric.COMPACTION_REQUESTED)
-    return put_plan(session, Action.COMPACTION, encoded)
+    instant = put_plan(session, Action.COMPACTION, encoded)
+    if instant is not None:
+        meter_of(session.storage).add(Metric.COMPACTION_REQUESTED)
+    return instant
 
 
 def execute(session: WriteSession, instant: str) -> CommitReport:
