@@ -166,7 +166,10 @@ def plan_tagged(
     untagged[tagging.row] = False
     fresh = np.flatnonzero(untagged & ~batch.deleted) if insert_rest else _nothing()
     new_groups = tagging.new_groups
-    plan = plan_inserts(batch, files, sizing, fresh) if new_groups is None else plan_new_groups(batch, new_groups, fresh)
+    if new_groups is None:
+        plan = plan_inserts(batch, files, sizing, fresh)
+    else:
+        plan = plan_new_groups(batch, new_groups, fresh, as_logs=sizing.into_logs)
     by_group = {(r.partition_path, r.base.file_id): r for r in plan.rewrites}
 
     def rewrite_of(file: KeyFile) -> GroupRewrite:
@@ -189,8 +192,17 @@ def plan_tagged(
     return plan
 
 
-def plan_new_groups(batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any] | None = None) -> WritePlan:
-    """Begin the file groups that an index asks for, with the rows at some positions; None for all that are no deletes."""
+def plan_new_groups(
+    batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any] | None = None, *, as_logs: bool = False
+) -> WritePlan:
+    """Begin the file groups that an index asks for.
+
+    Args:
+        batch: All rows.
+        new_groups: What the index asks for.
+        rows: Positions of the rows; None for all that are no deletes.
+        as_logs: Begin them with log files though the index does not ask for that.
+    """
     wanted = ~batch.deleted
     if rows is not None:
         wanted = np.zeros(len(batch), dtype=bool)
@@ -199,7 +211,7 @@ def plan_new_groups(batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[A
     begun = new_groups.row[kept]
     return WritePlan(
         new_groups=[
-            NewGroup(new_groups.partition_paths[number], begun[at], new_groups.file_ids[number], new_groups.as_logs)
+            NewGroup(new_groups.partition_paths[number], begun[at], new_groups.file_ids[number], as_logs or new_groups.as_logs)
             for number, at in positions_by_number(new_groups.number[kept])
         ]
     )

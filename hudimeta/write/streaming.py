@@ -130,7 +130,7 @@ class _Stream:
         self._has_keys = carried or not self._generator.generates_keys
         self._rules = session.rules
         self._combining = combining_rules(session.properties, session.rules)
-        self._sizing = FileSizing.of(session, table.snapshot.timeline, write.operation, into_bases=True)
+        self._sizing = FileSizing.of(session, table.snapshot.timeline, write.operation)
         self._limit = session.options.get(keys.PORTION_BYTES)
         self._policy = duplicate_policy(session.options, write.operation)
         self._fixed = table.lookup.fixes_places
@@ -276,7 +276,7 @@ class _Stream:
         numbers = groups.numbers(begun)[new_groups.number]
         wanted = np.isin(new_groups.row, rows)
         at, numbers = new_groups.row[wanted], numbers[wanted]
-        self._begins_with_logs = new_groups.as_logs
+        self._begins_with_logs = new_groups.as_logs or self._sizing.into_logs
         part = batch.take(at)
         part = part if self._defaults is None else self._defaults.given_to(part)
         table = table_of(part).append_column(_GROUP, pa.array(numbers))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import hudimeta
 from hudimeta import Table
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
@@ -16,6 +18,7 @@ from hudimeta.types import Operation
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from tests.write.hudi_rs import read_with_hudi_rs
+from tests.write.routed.sides import contents, routed, rows, same_tables
 
 MOR = {
     **SIMPLE_OPTIONS,
@@ -61,6 +64,39 @@ def test_no_base_file_before_a_compaction(tmp_path: Path, index: str) -> None:
     assert read_with_hudi_rs(table.path).num_rows == 60, "which reads slices with a base file only"
 
 
+@pytest.mark.parametrize("engine", ["SIMPLE", "CONSISTENT_HASHING"])
+def test_buckets_begin_with_log_files(tmp_path: Path, engine: str) -> None:
+    buckets = {
+        "hoodie.index.type": "BUCKET",
+        "hoodie.index.bucket.engine": engine,
+        "hoodie.bucket.index.num.buckets": "2",
+    }
+    table = ModelledTable(str(tmp_path / "t"), {**MOR, **buckets})
+    table.write(Operation.UPSERT, simple_rows(range(9), 1))
+    table.write(Operation.INSERT, simple_rows(range(9, 18), 2))
+    table.write(Operation.UPSERT, simple_rows(range(6, 24), 3))
+    assert base_files(table) == 0
+    table.check()
+    check_all(table.storage)
+    assert Table(table.path).compact()
+    assert base_files(table) == 4
+    table.check()
+
+
+def test_writes_in_portions_begin_with_log_files(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), MOR)
+    in_portions = Table(table.path, {**MOR, "hudimeta.write.portion.bytes": "1"})
+    for write, first in ((in_portions.upsert, 0), (in_portions.insert, 40)):
+        some = simple_rows(range(first, first + 40), 1)
+        report = write(pa.RecordBatchReader.from_batches(some.schema, some.to_batches(max_chunksize=10)))
+        assert report.inserted == 40
+        assert report.file_groups_added > 2, "more than one portion"
+        table.model.write(Operation.UPSERT, some)
+    assert base_files(table) == 0
+    table.check()
+    check_all(table.storage)
+
+
 def test_full_slices_are_left_and_other_writes_make_base_files(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**MOR, "hoodie.parquet.small.file.limit": "1"})
     for turn in range(2):
@@ -93,3 +129,16 @@ def test_two_writers_fill_the_same_log(tmp_path: Path) -> None:
     assert Table(table.path).file_slices().num_rows == 2
     assert base_files(table) == 0
     check_all(table.storage)
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+@pytest.mark.parametrize("operation", [Operation.UPSERT, Operation.INSERT])
+def test_tasks_write_no_base_file_either(tmp_path: Path, index: str, operation: Operation) -> None:
+    given = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2", "hudimeta.log.inserts": "true"}
+    path, alike = same_tables(tmp_path, type="MERGE_ON_READ", options=given)
+    parts = [rows(0, 12), rows(12, 30)]
+    assert routed(path, operation, parts, given).inserted == 30
+    assert not [*path.rglob("*.parquet")]
+    assert [*path.rglob(".*.log.*")]
+    hudimeta.Table(alike, given).upsert(pa.concat_tables(parts))
+    assert contents(path) == contents(alike)

@@ -142,7 +142,7 @@ class Arrival:
             if write.open_write.operation is Operation.BULK_INSERT:
                 batch = sorted_for_bulk_insert(batch, session.options)
             batch = write.with_defaults(batch)
-            sizing = FileSizing.of(session, table.snapshot.timeline, write.open_write.operation, into_bases=True)
+            sizing = FileSizing.of(session, table.snapshot.timeline, write.open_write.operation)
             plan = plan_inserts(batch, {}, sizing)
             files += execute_plan(
                 plan, batch, writers, LocalEngine(1), WriteToken((number << _TASK_BITS) + len(files), attempt)
