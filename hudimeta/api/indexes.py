@@ -113,7 +113,7 @@ class TableIndexes:
         return self._metadata().drop_index(name)
 
     def resize(self, groups: int, *, dry_run: bool = False) -> IndexReport:
-        """Give the record index more file groups; see `TableMetadata.resize_index`.
+        """Give the record index more or fewer file groups; see `TableMetadata.resize_index`.
 
         >>> print(table.indexes.resize(32))                                    # doctest: +SKIP
 

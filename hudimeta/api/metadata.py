@@ -342,18 +342,18 @@ class TableMetadata(MetadataVerbs):
         return report
 
     def resize_index(self, groups: int, *, dry_run: bool = False) -> IndexReport:
-        """Give the record index more file groups, from the index alone: no data file is read, and Apache Hudi goes on with it.
+        """Give the record index more or fewer file groups, from it alone: no data file is read, Apache Hudi goes on.
 
         Writers wait; readers go on.
 
         >>> print(table.metadata.resize_index(32))                             # doctest: +SKIP
 
         Args:
-            groups: How many it shall have, at least as many as it has.
+            groups: How many it shall have.
             dry_run: Only check and tell.
 
         Raises:
-            ConfigError: Fewer than there are, or more than Hudi makes.
+            ConfigError: None, or more than Hudi makes, or more than there are so soon after there were made fewer.
             IndexNotReady: There is no record index.
             UnsupportedFeature: It is kept by partition.
             TableError: A write is in doubt.

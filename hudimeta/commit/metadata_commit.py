@@ -271,7 +271,7 @@ class MetadataCommit:
             begun = compaction.pending_compaction(table)
             if begun is not None:
                 self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
-            upkeep.take_back_cleans(self._storage, table)
+            upkeep.take_back_dead(self._storage, table)
             table = MetadataTable.open(self._storage, self.properties, timeline)
         return table
 
@@ -378,7 +378,7 @@ class MetadataCommit:
 
 def _died(inner: Timeline) -> bool:
     """True when a process died while it tended the metadata table: only who holds the table lock does, as we do now."""
-    return any(i.action in (Action.COMPACTION, Action.CLEAN) for i in inner.pending)
+    return any(i.action in (Action.COMPACTION, Action.CLEAN, Action.REPLACE_COMMIT) for i in inner.pending)
 
 
 def _stated_keys(deltas: Mapping[str, IndexDelta]) -> dict[str, str]:

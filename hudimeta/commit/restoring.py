@@ -126,9 +126,10 @@ def metadata_must_be_built(
         return ""
     if any(i.action in (Action.RESTORE, Action.ROLLBACK, Action.LOG_COMPACTION) for i in inner.pending):
         return "another writer left it half restored"
-    merged = [i for i in inner.instants if i.action.completed_as is Action.COMMIT and _is_after(i, since)]
+    merges = (Action.COMMIT, Action.REPLACE_COMMIT)
+    merged = [i for i in inner.instants if i.action.completed_as in merges and _is_after(i, since)]
     if merged:
-        return f"its compaction at {merged[0].time} merged what goes"
+        return f"its {merged[0].action.value} at {merged[0].time} merged what goes"
     known = {i.time for i in (*timeline.instants, *gone)}
     own = [i for i in deltas.values() if i.time not in known and i.completion_order > since]
     if own:

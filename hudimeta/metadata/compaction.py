@@ -16,13 +16,17 @@ last compaction of the metadata table, and so none may be pending that could sti
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
+from hudimeta.metadata.metadata_commits import FEWER_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.record import schema_text
@@ -45,6 +49,8 @@ __all__ = [
     "pending_compaction",
     "plan",
     "prepare",
+    "replacement_of",
+    "replacement_plan",
     "resume",
     "write_base",
 ]
@@ -292,16 +298,47 @@ def _timeline(storage: Storage, table: MetadataTable) -> TimelineWriter:
 
 def commit_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]]) -> bytes:
     """The content of a compaction's completed file; `stats` as `write_base` returns them."""
+    return encode_commit_metadata(_record_of(writer, stats, Operation.COMPACT))
+
+
+def replacement_of(
+    writer: MetadataWriter, stats: Iterable[Mapping[str, Any]], partition: str, gone: Sequence[str], superseded: Sequence[str]
+) -> bytes:
+    """The content of a completed replacecommit that gives an index fewer file groups.
+
+    Args:
+        writer: Knows the layout.
+        stats: Of the base files of the groups that stay, as `write_base` returns them.
+        partition: Metadata partition.
+        gone: Ids of the groups that go.
+        superseded: Names of all files that are out of use from then on.
+    """
+    record = _record_of(writer, stats, Operation.INSERT_OVERWRITE)
+    record["extraMetadata"][FEWER_KEY] = json.dumps(sorted(superseded))
+    return encode_commit_metadata(record | {"partitionToReplaceFileIds": {partition: list(gone)}}, replace=True)
+
+
+def replacement_plan() -> bytes:
+    """The requested file of such a replacecommit: whose it is, and nothing else."""
+    ours = {
+        "operationType": Operation.INSERT_OVERWRITE.value,
+        "clusteringPlan": None,
+        "extraMetadata": {FEWER_KEY: ""},
+        "version": 1,
+    }
+    return encode_container(REQUESTED_REPLACE_METADATA, [ours])
+
+
+def _record_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]], operation: Operation) -> dict[str, Any]:
     by_partition: dict[str, list[Mapping[str, Any]]] = {}
     for stat in stats:
         by_partition.setdefault(stat["partitionPath"], []).append(stat)
-    metadata = {
+    return {
         "partitionToWriteStats": by_partition,
-        "compacted": True,
-        "operationType": Operation.COMPACT.value,
+        "compacted": operation is Operation.COMPACT,
+        "operationType": operation.value,
         "extraMetadata": {"schema": schema_text(writer.version, meta_fields=False)},
     }
-    return encode_commit_metadata(metadata)
 
 
 def write_base(

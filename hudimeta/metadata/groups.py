@@ -109,7 +109,7 @@ class GroupFinder(MetadataCommits):
                 older = self.bases_in(instant, partition)
                 for file_id, base in older.items():
                     bases.setdefault(file_id, base)
-                if older and instant.action is not Action.COMMIT:
+                if older and instant not in self.compactions:
                     break
             if missing:
                 logs = self._logs_since(partition, _since(bases))
@@ -145,9 +145,10 @@ class GroupFinder(MetadataCommits):
         found: dict[str, GroupBaseFile] = {}
         metadata = self.timeline.metadata(instant)
         anew = self.begins_again(instant) or ANEW_KEY in (metadata.get("extraMetadata") or {})
+        gone = self.taken_out(partition)
         for stat in metadata["partitionToWriteStats"].get(partition, ()):
             base = base_name(stat["path"].rpartition("/")[2])
-            if base:
+            if base and base[0] not in gone:
                 since = instant.completed_at if anew else base[1]
                 found[base[0]] = GroupBaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
         return found
@@ -173,7 +174,8 @@ class GroupFinder(MetadataCommits):
                 logs += [log for name in known.get(partition, ()) if (log := log_file(partition, name, None))]
             else:
                 logs += self.logs_in(instant, partition)
-        return logs
+        gone = self.taken_out(partition)
+        return [log for log in logs if log[0] not in gone]
 
     def _logs_beside(self, partition: str, bases: Mapping[str, GroupBaseFile]) -> list[tuple[str, LogFile]]:
         """Logs that were written together with base files: what had changed since these were made."""
@@ -262,13 +264,15 @@ class GroupFinder(MetadataCommits):
             logs: list[tuple[str, LogFile]] = []
             known: set[str] = set()
             seen: set[str] = set()
-            laid_out = False
+            laid_out, gone = False, self.taken_out(partition)
             for file in self.storage.list(partition):
                 # A record index that is kept by partition has no file group before the first row.
                 laid_out = laid_out or file.name == PARTITION_METAFILE
                 base, log = base_name(file.name), log_file(partition, file.name, file.size)
                 if base and base[1] in self.compacting:
                     continue  # it may be the first file of a group that does not count yet
+                if (base or log or ("",))[0] in gone:
+                    continue
                 if base:
                     file_id, instant = base
                     known.add(file_id)

@@ -18,6 +18,7 @@ from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import INDEX_COMMIT_METADATA, INDEX_PLAN
 from hudimeta.metadata.completeness import proof_of
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
+from hudimeta.metadata.metadata_commits import gives_fewer_groups
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
@@ -241,7 +242,20 @@ def remove_index(storage: Storage, properties: TableProperties, partition: str) 
         definitions = {}
     if definitions.pop(partition, None) is not None:
         storage.put(path, encode_definitions(definitions))
+    _forget_taken_out(storage, partition)
     storage.delete_folder(f"{METADATA_ROOT}/{partition}")
+
+
+def _forget_taken_out(storage: Storage, partition: str) -> None:
+    """Take off the metadata table's timeline what took file groups out of an index: one that is made later has their names."""
+    inner = storage.sub(METADATA_ROOT)
+    own = Timeline.load(inner, place=METADATA_ROOT)
+    writer = TimelineWriter(inner, own.folder)
+    for one in own.writes:
+        if gives_fewer_groups(own, one) and partition in own.metadata(one)["partitionToReplaceFileIds"]:
+            writer.delete_completed(one)
+            writer.delete_pending(one.time, Action.REPLACE_COMMIT, State.INFLIGHT)
+            writer.delete_pending(one.time, Action.REPLACE_COMMIT, State.REQUESTED)
 
 
 def _forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> None:

@@ -2,6 +2,9 @@
 
 A commit counts when its instant is completed in the metadata table and not pending in the data table, because a writer
 completes both under one lock, the metadata table first. Nor does it count while the instant is being taken back.
+
+An index goes to fewer file groups by a replacecommit, which makes the base files of those that stay and takes the others out.
+Apache Hudi passes over file groups that a replacecommit names as well.
 """
 
 from __future__ import annotations
@@ -14,7 +17,19 @@ from hudimeta.metadata.strays import strays
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["MetadataCommits"]
+__all__ = ["FEWER_KEY", "MetadataCommits", "gives_fewer_groups"]
+
+FEWER_KEY = "hudimeta.fewer.groups"
+"""Entry of the extraMetadata of a replacecommit that gives an index fewer file groups, requested and completed. Completed, it
+tells the names of all files that are out of use by then, as a JSON list. Apache Hudi's replacecommits drop whole partitions."""
+
+
+def gives_fewer_groups(timeline: Timeline, instant: Instant) -> bool:
+    """Whether an instant on the metadata table's timeline is a replacecommit of ours, pending or completed."""
+    if instant.action is not Action.REPLACE_COMMIT:
+        return False
+    record = timeline.metadata(instant) if instant.is_completed else timeline.plan(instant)
+    return FEWER_KEY in (record.get("extraMetadata") or {})
 
 
 class MetadataCommits:
@@ -49,8 +64,18 @@ class MetadataCommits:
 
     @cached_property
     def compacting(self) -> frozenset[str]:
-        """Instants of compactions that are pending."""
-        return frozenset(i.time for i in self.timeline.pending if i.action is Action.COMPACTION)
+        """Pending instants of what makes base files of file groups that may be new."""
+        return frozenset(i.time for i in self.timeline.pending if i.action in (Action.COMPACTION, Action.REPLACE_COMMIT))
+
+    @cached_property
+    def fewer(self) -> tuple[Instant, ...]:
+        """Completed replacecommits that gave an index fewer file groups."""
+        return tuple(i for i in self.timeline.writes if gives_fewer_groups(self.timeline, i))
+
+    def taken_out(self, partition: str) -> frozenset[str]:
+        """Ids of the file groups that such replacecommits took out of a partition."""
+        records = (self.timeline.metadata(i)["partitionToReplaceFileIds"] for i in self.fewer)
+        return frozenset(file_id for record in records for file_id in record.get(partition, ()))
 
     @cached_property
     def delta_commits(self) -> tuple[Instant, ...]:
@@ -59,8 +84,8 @@ class MetadataCommits:
 
     @cached_property
     def compactions(self) -> tuple[Instant, ...]:
-        """Completed compactions, newest first."""
-        return tuple(i for i in reversed(self.timeline.writes) if i.action is Action.COMMIT)
+        """Completed compactions, and what gave an index fewer file groups, newest first."""
+        return tuple(i for i in reversed(self.timeline.writes) if i.action is Action.COMMIT or i in self.fewer)
 
     @cached_property
     def initialisers(self) -> tuple[Instant, ...]:

@@ -294,6 +294,10 @@ class MetadataTable:
         self.require(partition)
         return self._finder.numbered(partition)
 
+    def taken_out(self, partition: str) -> frozenset[str]:
+        """Ids of file groups that an index had before it went to fewer; nobody may use them again yet."""
+        return self._finder.taken_out(partition)
+
     def group_count(self, partition: str) -> int:
         """How many file groups a metadata partition has; see `all_groups`."""
         self.require(partition)

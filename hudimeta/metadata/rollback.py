@@ -102,8 +102,8 @@ def _remove(inner: Storage, files: Mapping[str, Sequence[str]]) -> None:
 
 
 def _compactions(timeline: Timeline) -> frozenset[str]:
-    """Instants of the compactions of a metadata table, whose base files are no delta commit's."""
-    return frozenset(i.time for i in timeline if i.action.completed_as is Action.COMMIT)
+    """Instants of a metadata table's compactions and replacecommits, whose base files are no delta commit's."""
+    return frozenset(i.time for i in timeline if i.action.completed_as in (Action.COMMIT, Action.REPLACE_COMMIT))
 
 
 def _files_of(inner: Storage, instants: Sequence[str], compactions: Collection[str] = ()) -> dict[str, list[str]]:

@@ -1,8 +1,9 @@
 """Keeping the metadata table small: what its compactions have superseded is deleted, and its old instants are archived.
 
 Each runs under the table lock, after a compaction of the metadata table. Superseded files are known without any listing: the
-plan of a compaction names the logs that it merged and the base files that it followed on. Files that a reader may still have
-planned with stay: those of the newest instants, more of them than of the data table.
+plan of a compaction names the logs that it merged and the base files that it followed on, and what gave an index fewer file
+groups names all files of the others. Files that a reader may still have planned with stay: those of the newest instants, more
+of them than of the data table.
 
 A clean only says which files are out of use: they are deleted when the lock was let go, which takes longer than all else. What
 a process that died meanwhile has left is deleted after the next compaction.
@@ -10,11 +11,14 @@ a process that died meanwhile has left is deleted after the next compaction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from hudimeta.metadata.group_files import base_name, log_file
+from hudimeta.metadata.metadata_commits import FEWER_KEY, gives_fewer_groups
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import clean_instant
-from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.table.compaction_plan import decode_compaction_plan
@@ -23,12 +27,14 @@ from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["archive", "clean", "delete", "is_long", "left_behind", "take_back_cleans"]
+__all__ = ["archive", "clean", "delete", "is_long", "left_behind", "take_back_dead"]
 
 LEAST_RETAINED = 20
 """Delta commits whose slices stay, whatever the data table retains."""
 
 _POLICY = "KEEP_LATEST_COMMITS"
+
+_SUPERSEDING = (Action.COMMIT, Action.REPLACE_COMMIT)
 
 
 def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retained: int) -> list[str]:
@@ -52,19 +58,19 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
     cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
     begin = (timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
     gone: dict[str, set[str]] = {}
-    for compaction in (i for i in writes if i.action is Action.COMMIT and begin <= i.time < earliest.time):
-        for partition, name in _superseded(timeline, compaction):
+    for instant in (i for i in writes if i.action in _SUPERSEDING and begin <= i.time < earliest.time):
+        for partition, name in _superseded(timeline, instant):
             gone.setdefault(partition, set()).add(name)
     if not gone:
         return []
     files = {partition: tuple(sorted(names)) for partition, names in sorted(gone.items())}
     the_plan = CleanPlan(_POLICY, earliest, files, (), writes[-1].time)
     inner = storage.sub(METADATA_ROOT)
-    instant, writer = clean_instant(table, times), TimelineWriter(inner, timeline.folder)
-    writer.create_requested(instant, Action.CLEAN, encode_plan(without_user(inner.root), the_plan))
-    writer.create_inflight(instant, Action.CLEAN)
-    completion = times.next(instant, timeline.last_time)
-    writer.complete(instant, Action.CLEAN, completion, encode_metadata(instant, the_plan, the_plan.n_files))
+    own, writer = clean_instant(table, times), TimelineWriter(inner, timeline.folder)
+    writer.create_requested(own, Action.CLEAN, encode_plan(without_user(inner.root), the_plan))
+    writer.create_inflight(own, Action.CLEAN)
+    completion = times.next(own, timeline.last_time)
+    writer.complete(own, Action.CLEAN, completion, encode_metadata(own, the_plan, the_plan.n_files))
     return _paths(files)
 
 
@@ -98,23 +104,35 @@ def delete(storage: Storage, paths: Sequence[str]) -> None:
         inner.delete(path)
 
 
-def take_back_cleans(storage: Storage, table: MetadataTable) -> None:
-    """Take back cleans that died before they were completed: their plan is made again.
+def take_back_dead(storage: Storage, table: MetadataTable) -> bool:
+    """Take back what died before it was completed: cleans, whose plan is made again, and an index's way to fewer file groups.
 
     Args:
         storage: Rooted at the data table.
         table: The metadata table, opened under the lock.
+
+    Returns:
+        Whether there was anything.
     """
-    writer = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
-    for instant in table.timeline.pending:
-        if instant.action is Action.CLEAN:
-            writer.delete_pending(instant.time, Action.CLEAN, State.INFLIGHT)
-            writer.delete_pending(instant.time, Action.CLEAN, State.REQUESTED)
+    timeline = table.timeline
+    writer = TimelineWriter(storage.sub(METADATA_ROOT), timeline.folder)
+    dead = [i for i in timeline.pending if i.action is Action.CLEAN or gives_fewer_groups(timeline, i)]
+    for instant in dead:
+        if instant.action is Action.REPLACE_COMMIT:
+            remove_files(storage, instant.time)
+        writer.delete_pending(instant.time, instant.action, State.INFLIGHT)
+        writer.delete_pending(instant.time, instant.action, State.REQUESTED)
+    return bool(dead)
 
 
-def _superseded(timeline: Timeline, compaction: Instant) -> Iterator[tuple[str, str]]:
-    """Partition and name of the files that a compaction has put out of use."""
-    for planned in decode_compaction_plan(timeline.plan(compaction)):
+def _superseded(timeline: Timeline, instant: Instant) -> Iterator[tuple[str, str]]:
+    """Partition and name of the files that a compaction, or what gave an index fewer file groups, has put out of use."""
+    if instant.action is Action.REPLACE_COMMIT:
+        record = timeline.metadata(instant)
+        names = json.loads((record.get("extraMetadata") or {}).get(FEWER_KEY, "[]"))
+        yield from ((partition, name) for partition in record["partitionToReplaceFileIds"] for name in names)
+        return
+    for planned in decode_compaction_plan(timeline.plan(instant)):
         for name in (*planned.log_files, *([planned.base_file] if planned.base_file else [])):
             yield planned.partition_path, name
 
@@ -129,7 +147,8 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
 
     Readers find the newest slice of a file group through the commit that wrote it, so none that names a file in use may leave;
     nor one that cleaning has still to look at, nor a write that the data table's timeline still shows (what else it shows does
-    not count, as in Apache Hudi: an `indexing` instant stays there for good).
+    not count, as in Apache Hudi: an `indexing` instant stays there for good). What took file groups out stays while any of
+    their files does, since they would count again.
 
     Args:
         storage: Rooted at the data table.
@@ -147,9 +166,22 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
     outer = table.data_timeline
     limits += [i.time for i in (*outer.writes[:1], *outer.pending[:1])]
     limits += [max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")]
+    limits += [i.time for i in timeline.writes if i.time < min(limits) and _holds_back(storage, timeline, i)]
     limits += [group.base.instant for name in table.ready for group in table.named_groups(name) if group.base is not None]
     cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
     limits += [(timeline.metadata(i).get("earliestCommitToRetain") or "") for i in cleans[-1:]]
     instants = tuple(leaving(timeline, min(limits))) if cleans else ()
     move_to_history(storage.sub(METADATA_ROOT), timeline, instants)
     return len(instants)
+
+
+def _holds_back(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
+    """True for what took file groups out of an index of which a file is still there; one LIST, about such instants only."""
+    if not gives_fewer_groups(timeline, instant):
+        return False
+    inner = storage.sub(METADATA_ROOT)
+    for partition, gone in timeline.metadata(instant)["partitionToReplaceFileIds"].items():
+        found = (base_name(f.name) or log_file(partition, f.name, f.size) for f in inner.list(partition))
+        if any(one is not None and one[0] in gone for one in found):
+            return True
+    return False

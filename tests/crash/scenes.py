@@ -45,6 +45,7 @@ from tests.crash.starts import (
     logged,
     on,
     options_of,
+    spread,
     worn,
     young,
 )
@@ -242,6 +243,7 @@ SCENES: Mapping[str, Make] = {
     "drop an index": on(young, _drop, again=_drop),
     "rebuild": on(young, rebuild, again=rebuild),
     "resize an index": on(young, lambda session: resize(session, 3), again=lambda session: resize(session, 3)),
+    "resize an index to fewer": on(spread, lambda session: resize(session, 2), again=lambda session: resize(session, 2)),
     **SERVICE_SCENES,
 }
 LOGS_ALONE = ("compaction", "log compaction", "compaction by steps")

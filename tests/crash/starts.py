@@ -15,7 +15,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.services import clustering, savepoints
-from hudimeta.services.indexing import create_index
+from hudimeta.services.indexing import create_index, resize
 from hudimeta.services.partial_logs import compact_partial_logs
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -74,7 +74,7 @@ class Starts:
         self.dead, self.bare, self.captured = cache(self._dead), cache(self._bare), cache(self._captured)
         self.empty, self.calls, self.logged = cache(self._empty), cache(self._calls), cache(self._logged)
         self.old, self.nine, self.doubled = cache(self._old), cache(self._nine), cache(self._doubled)
-        self.bucketed = cache(self._bucketed)
+        self.bucketed, self.spread = cache(self._bucketed), cache(self._spread)
         self.planned, self.pinned, self.windowed = cache(self._planned), cache(self._pinned), cache(self._windowed)
 
     def scene(self, name: str, type: str) -> Scene:
@@ -200,6 +200,12 @@ class Starts:
         table.write(Operation.UPSERT, simple_rows(range(4, 10), 2))
         return table
 
+    def _spread(self, type: str) -> ModelledTable:
+        """The young one with its record index in three file groups."""
+        table = self._copied("spread", self.young(type), type)
+        resize(table.session(), 3)
+        return table
+
     def _copied(self, name: str, source: ModelledTable, type: str) -> ModelledTable:
         path = self.home / f"{name} {type}"
         shutil.copytree(source.path, path, symlinks=True)
@@ -276,6 +282,11 @@ def on(
 
 def young(starts: Starts, type: str) -> tuple[str, ModelTable]:
     table = starts.young(type)
+    return table.path, table.model
+
+
+def spread(starts: Starts, type: str) -> tuple[str, ModelTable]:
+    table = starts.spread(type)
     return table.path, table.model
 
 

@@ -112,9 +112,10 @@ def _described(path: Path, type: str) -> Building:
 
 
 def _resized(path: Path) -> Building:
-    """A record index in three file groups, of which one was the only one; an index that is planned."""
+    """A record index in three file groups, which had one and then five; an index that is planned."""
     made = _after("mor_indexed", path)
     steps: list[Step] = [
+        lambda t: t.metadata.resize_index(5),
         lambda t: t.metadata.resize_index(3),
         lambda t: t.upsert(rows(range(2, 16), 5)),
         lambda t: t.services.indexing.schedule("secondary_index", "beside", "note"),

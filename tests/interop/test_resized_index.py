@@ -20,7 +20,6 @@ from tests.interop.sides import Model, Ours, Row, Theirs, plain_rows, row
 
 INDEXED = {
     "hoodie.metadata.record.index.enable": "true",
-    "hoodie.metadata.record.index.min.filegroup.count": "3",
 }
 TURNS = [
     ("we", "insert", 3),
@@ -35,20 +34,32 @@ TURNS = [
     ("we", "delete", 20),
     ("they", "insert", 20),
 ]
+FEWER = [
+    ("we", "insert", 8),
+    ("they", "upsert", 8),
+    ("we", "resize", 4),
+    ("they", "upsert", 4),
+    ("we", "dead resize", 4),
+    ("they", "insert", 4),
+    ("we", "resize", 1),
+    ("we", "upsert", 1),
+    ("they", "delete", 1),
+]
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ"])
-def test_turns(hudi: ApacheHudi, tmp_path: Path, table_type: str) -> None:
+@pytest.mark.parametrize("turns", [TURNS, FEWER], ids=["more", "fewer"])
+def test_turns(hudi: ApacheHudi, tmp_path: Path, turns: list[tuple[str, str, int]]) -> None:
     path, model = tmp_path / "table", Model()
-    ours = Ours(path, type=table_type, options={**INDEXED, "hoodie.metadata.compact.max.delta.commits": "4"})
-    theirs = Theirs(path, hudi, type=table_type, options={"hoodie.embed.timeline.server": "true"})
-    for number, (who, step, groups) in enumerate(TURNS):
+    first = {**INDEXED, "hoodie.metadata.record.index.min.filegroup.count": str(turns[0][2])}
+    ours = Ours(path, type="MERGE_ON_READ", options={**first, "hoodie.metadata.compact.max.delta.commits": "4"})
+    theirs = Theirs(path, hudi, type="MERGE_ON_READ", options={"hoodie.embed.timeline.server": "true"})
+    for number, (who, step, groups) in enumerate(turns):
         name = f"turn {number}: {step}, {who}"
         if step == "resize":
             assert hudimeta.Table(path).indexes.resize(groups).groups == groups
         elif step == "dead resize":
-            die_before_the_switch(path, 2 * groups)
+            die_before_the_switch(path, groups // 2 if turns is FEWER else 2 * groups)
         else:
             rows = _rows(model, step, number)
             (ours if who == "we" else theirs).write(step, rows)
@@ -73,7 +84,7 @@ class _UntilTheSwitch(FaultPlan):
         self._gone = False
 
     def around(self, name: str, act: Callable[[], Any]) -> Any:
-        self._gone = self._gone or (name.endswith(".commit") and "metadata/.hoodie/timeline" in name)
+        self._gone = self._gone or (name.endswith((".commit", ".replacecommit")) and "metadata/.hoodie/timeline" in name)
         if self._gone and ".locks" not in name:
             raise StorageError(name, "the process is dead")
         return super().around(name, act)

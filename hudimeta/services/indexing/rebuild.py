@@ -28,7 +28,7 @@ from hudimeta.indexes.lost_definitions import lost_definitions
 from hudimeta.indexes.planned import PlannedIndex, index_properties, indexes_of_table
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
-from hudimeta.metadata import MetadataTable, compaction, record_index
+from hudimeta.metadata import MetadataTable, compaction, record_index, upkeep
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.own_instants import compaction_instant
@@ -131,6 +131,7 @@ def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
         begun = compaction.pending_compaction(table)
         if begun is not None:
             _take_back(session.fenced, table.timeline.folder, begun.time)
+        if upkeep.take_back_dead(session.fenced, table) or begun is not None:
             table = MetadataTable.open(session.storage, session.properties, timeline)
         lost = lost_definitions(table)
         known = all(table.file_groups(name) for name in table.ready)

@@ -1,22 +1,26 @@
-"""More file groups for the record index of a table, made from the index alone: no data file is read.
+"""Another number of file groups for the record index of a table, made from the index alone: no data file is read.
 
 The file group of a key follows from the number of groups, so each group gets a new base file at one fresh instant, beside what
-it has. That is a compaction of the metadata table whose content lies in other groups; nothing of it counts, for Apache Hudi nor
-for us, before its last step, the completed file on the metadata table's timeline. An `indexing` action on the table's own
-timeline goes before it, so that nobody believes what older commits say of the number.
+it has. Nothing of it counts, for Apache Hudi nor for us, before its last step, the completed file on the metadata table's
+timeline. An `indexing` action on the table's own timeline goes before it, so that nobody believes what older commits say of the
+number.
 
-Killed before that step it leaves a pending compaction, which the next writer runs with as many groups as there are.
+*More* groups come by a compaction of the metadata table whose content lies in other groups. Killed before its last step it is a
+pending compaction, which the next writer runs with as many groups as there are.
 
-Records go to their new groups as the bytes that they are. Where the number grows to a multiple, the keys of a group stay among
-themselves, and one group after the other is taken; else all of them are in memory.
+*Fewer* come by a replacecommit of the metadata table, which names the groups that go: Apache Hudi counts the groups that it
+finds, and passes over those. Their files stay for readers from before as long as superseded files do, and the replacecommit as
+long as they. Killed before its last step it is taken back. Until it is archived, the ids that it names cannot be used again.
 
-Fewer groups cannot be had this way: Apache Hudi counts those that it finds, and files of several groups do not go at once.
+Records go to their new groups as the bytes that they are. Groups of which the numbers have the same remainder by the greatest
+common divisor of both numbers keep their keys among themselves: so many parts are taken one after the other.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,16 +30,17 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import ConfigError, HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.metadata import MetadataTable, compaction, record_index
+from hudimeta.metadata import MetadataTable, compaction, record_index, upkeep
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.delta import by_group
 from hudimeta.metadata.file_groups import file_group_id
-from hudimeta.metadata.group_files import FileGroup
+from hudimeta.metadata.group_files import FileGroup, base_name, log_file
 from hudimeta.metadata.indexing import announce, complete, discard_dead
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.payload import sorted_cells
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.storage import Storage
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, State
 
@@ -47,7 +52,7 @@ _MOST = 10_000
 
 
 def resize(session: WriteSession, groups: int, *, dry_run: bool = False) -> IndexReport:
-    """Give the record index more file groups.
+    """Give the record index more or fewer file groups.
 
     Args:
         session: The table.
@@ -55,7 +60,7 @@ def resize(session: WriteSession, groups: int, *, dry_run: bool = False) -> Inde
         dry_run: Only check, and tell how many records would move.
 
     Raises:
-        ConfigError: Fewer than there are, or more than Hudi makes.
+        ConfigError: None, more than Hudi makes, or some whose names an earlier call took out and cannot be used again yet.
         IndexNotReady: The table has no record index.
         UnsupportedFeature: It is kept by partition.
         TableError: A write is in doubt.
@@ -83,10 +88,14 @@ def resize(session: WriteSession, groups: int, *, dry_run: bool = False) -> Inde
 
 
 def _opened(session: WriteSession, timeline: Timeline, dry_run: bool) -> MetadataTable:
-    """The metadata table without a compaction that died."""
+    """The metadata table without a compaction, or a call like this one, that died."""
     table = MetadataTable.open(session.storage, session.properties, timeline)
+    if dry_run:
+        return table
+    if upkeep.take_back_dead(session.fenced, table):
+        table = MetadataTable.open(session.storage, session.properties, timeline)
     begun = compaction.pending_compaction(table)
-    if begun is None or dry_run:
+    if begun is None:
         return table
     remove_files(session.fenced, begun.time)
     timelines = TimelineWriter(session.fenced.sub(METADATA_ROOT), table.timeline.folder)
@@ -100,12 +109,15 @@ def _check(table: MetadataTable, have: tuple[FileGroup, ...], groups: int) -> No
     if definition is not None and definition.is_partitioned:
         hint = "Each partition of the table has file groups of its own; drop the index and create it over the whole table."
         raise UnsupportedFeature("resizing a record index that is kept by partition", hint)
-    if not len(have) <= groups <= _MOST:
+    if not 0 < groups <= _MOST:
+        raise ConfigError("groups", groups, f"a number from 1 to {_MOST:,}")
+    unusable = table.taken_out(_PARTITION) & {file_group_id(_PARTITION, number) for number in range(groups)}
+    if unusable:
         hint = (
-            "Fewer are made by building it anew: drop it, and create it with "
-            f"hoodie.metadata.record.index.min.filegroup.count={groups}."
+            f"Those that went last come back when the metadata table has archived that, after {upkeep.LEAST_RETAINED} and more "
+            "writes; or drop the index and create it anew."
         )
-        raise ConfigError("groups", groups, f"{len(have):,}, which it has, to {_MOST:,}", hint if groups < len(have) else "")
+        raise ConfigError("groups", groups, f"{len(have):,}, which it has, or fewer", hint)
     pending = {i.time for i in table.data_timeline.pending_writes}
     doubtful = [i.time for i in table.timeline.writes if i.time in pending]
     if doubtful:
@@ -116,16 +128,16 @@ def _resized(
     session: WriteSession, timeline: Timeline, table: MetadataTable, have: tuple[FileGroup, ...], groups: int
 ) -> tuple[int, str]:
     """Write the new base files, and switch to them; returns the number of records, and the instant."""
+    action = Action.COMPACTION if groups > len(have) else Action.REPLACE_COMMIT
     storage, times = session.fenced, session.times
     inner = storage.sub(METADATA_ROOT)
     writer = MetadataWriter(storage, session.properties.version, times, LocalEngine().map)
     timelines = TimelineWriter(inner, table.timeline.folder)
     old = {group.file_id: group for group in have}
-    plan = compaction.MetadataCompactionPlan([(_PARTITION, group) for group in have if group.base or group.logs])
     proven = _PARTITION in proven_indexes(table)
     instant = compaction_instant(table, times)
-    timelines.create_requested(instant, Action.COMPACTION, plan.encode())
-    timelines.create_inflight(instant, Action.COMPACTION)
+    timelines.create_requested(instant, action, _plan(have, action))
+    timelines.create_inflight(instant, action)
     stats: list[Mapping[str, Any]] = []
 
     def write(share: tuple[int, KeyValues]) -> Mapping[str, Any]:
@@ -142,24 +154,44 @@ def _resized(
         complete(storage, timeline, times, said, {_PARTITION: proven}, upto, session.properties.version)
     except HudiError:
         remove_files(storage, instant)
-        timelines.delete_pending(instant, Action.COMPACTION, State.INFLIGHT)
-        timelines.delete_pending(instant, Action.COMPACTION, State.REQUESTED)
+        timelines.delete_pending(instant, action, State.INFLIGHT)
+        timelines.delete_pending(instant, action, State.REQUESTED)
         raise
     completion = times.next(instant, table.timeline.last_time)
-    timelines.complete(instant, Action.COMPACTION, completion, compaction.commit_of(writer, stats))
+    if action is Action.COMPACTION:
+        content = compaction.commit_of(writer, stats)
+    else:
+        gone = sorted(old.keys() - {file_group_id(_PARTITION, number) for number in range(groups)})
+        content = compaction.replacement_of(writer, stats, _PARTITION, gone, _superseded(inner, have, gone))
+    timelines.complete(instant, action, completion, content)
     return sum(int(stat["numWrites"]) for stat in stats), instant
+
+
+def _plan(have: tuple[FileGroup, ...], action: Action) -> bytes:
+    """What the requested file says."""
+    if action is Action.COMPACTION:
+        return compaction.MetadataCompactionPlan([(_PARTITION, group) for group in have if group.base or group.logs]).encode()
+    return compaction.replacement_plan()
+
+
+def _superseded(inner: Storage, have: tuple[FileGroup, ...], gone: Sequence[str]) -> list[str]:
+    """Names of the files that nobody needs any more: all of the groups that go, and the newest slices of those that stay."""
+    slices = [file.path.rpartition("/")[2] for group in have for file in (group.base, *group.logs) if file is not None]
+    there = [(file.name, base_name(file.name) or log_file(_PARTITION, file.name, file.size)) for file in inner.list(_PARTITION)]
+    return sorted({*slices, *(name for name, one in there if one is not None and one[0] in gone)})
 
 
 def _shares(
     table: MetadataTable, have: tuple[FileGroup, ...], groups: int, writer: MetadataWriter
 ) -> Iterator[list[tuple[int, KeyValues]]]:
     """The records of each new file group, some groups at a time."""
-    taken = [[group] for group in have] if groups % len(have) == 0 else [list(have)]
-    for number, some in enumerate(taken):
+    parts = math.gcd(len(have), groups)
+    for number in range(parts):
+        some = have[number::parts]
         cells = KeyValues.concat([c for group in some for c in table.group_pieces(_PARTITION, group, writer.layout)])
         keys, values = cells.keys, cells.values
         at = dict(by_group(keys, groups))
-        own = range(number, groups, len(have)) if len(taken) > 1 else range(groups)
+        own = range(number, groups, parts)
         if not set(at) <= set(own):
             raise TableError(
                 f"the file group {some[0].file_id} of the record index holds keys of another one",
