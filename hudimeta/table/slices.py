@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.plain_arrays import booleans, integers, numbers, single_array, texts
@@ -166,7 +167,27 @@ def _build(
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
     if not len(chosen):
         return slices_schema().empty_table(), waiting
-    return _assemble(names, partitions, sizes, parsed, rows, group, slice_at, chosen).cast(slices_schema()), waiting
+    listed = _Listed(names, partitions, sizes, parsed, rows, group)
+    return _assemble(listed, slice_at, chosen).cast(slices_schema()), waiting
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A listing, and which of its files count.
+
+    Attributes:
+        names, partitions, sizes: Of all files.
+        parsed: The parts of the names.
+        rows: int64, numbers of the committed base and log files.
+        group: int64, for each of these a number for its file group.
+    """
+
+    names: pa.StringArray
+    partitions: pa.DictionaryArray
+    sizes: np.ndarray[Any, Any]
+    parsed: ParsedNames
+    rows: np.ndarray[Any, Any]
+    group: np.ndarray[Any, Any]
 
 
 def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:
@@ -258,19 +279,12 @@ def _pairs(partitions: pa.StringArray, file_ids: pa.StringArray) -> pa.StringArr
     return pc.binary_join_element_wise(partitions, file_ids, texts(["\0"])[0])
 
 
-def _assemble(
-    names: pa.StringArray,
-    partitions: pa.DictionaryArray,
-    sizes: np.ndarray[Any, Any],
-    parsed: ParsedNames,
-    rows: np.ndarray[Any, Any],
-    group: np.ndarray[Any, Any],
-    slice_at: np.ndarray[Any, Any],
-    chosen: np.ndarray[Any, Any],
-) -> pa.Table:
+def _assemble(listed: _Listed, slice_at: np.ndarray[Any, Any], chosen: np.ndarray[Any, Any]) -> pa.Table:
+    """One slice for each file group of the chosen files, which are numbers of `listed.rows`."""
     import numpy as np
     import pyarrow as pa
 
+    parsed, rows, group = listed.parsed, listed.rows, listed.group
     is_log = parsed.is_log[rows[chosen]]
     base, logs = chosen[~is_log], chosen[is_log]
     # One slice a group: its first row stands for it, a base file where there is one.
@@ -280,17 +294,17 @@ def _assemble(
     groups, head = groups[order], head[order]
     head_rows = rows[head]
     without_base = parsed.is_log[head_rows]
-    log_files, log_sizes = _log_lists(names, sizes, parsed, rows, group, groups, logs)
+    log_files, log_sizes = _log_lists(listed, groups, logs)
     take = integers(head_rows)
     mask = booleans(without_base)
-    base_file = _masked(names.take(take), mask)
+    base_file = _masked(listed.names.take(take), mask)
     return pa.table(
         {
-            "partition_path": partitions.take(take).cast(pa.string()),
+            "partition_path": listed.partitions.take(take).cast(pa.string()),
             "file_id": parsed.file_ids.take(take).cast(pa.string()),
             "base_instant": _instant_texts(slice_at[head], parsed.instant_digits[head_rows]),
             "base_file": base_file,
-            "base_size": _masked(integers(sizes[head_rows].astype(np.int64, copy=False)), mask),
+            "base_size": _masked(integers(listed.sizes[head_rows].astype(np.int64, copy=False)), mask),
             "log_files": log_files,
             "log_sizes": log_sizes,
         }
@@ -314,16 +328,8 @@ def _instant_texts(instants: np.ndarray[Any, Any], digits: np.ndarray[Any, Any])
     return texts([t[: int(n)] for t, n in zip(spelled.to_pylist(), digits, strict=True)])
 
 
-def _log_lists(
-    names: pa.StringArray,
-    sizes: np.ndarray[Any, Any],
-    parsed: ParsedNames,
-    rows: np.ndarray[Any, Any],
-    group: np.ndarray[Any, Any],
-    groups: np.ndarray[Any, Any],
-    logs: np.ndarray[Any, Any],
-) -> tuple[pa.ListArray, pa.ListArray]:
-    """Log files of each group as lists, in reading order: instant, version, write token."""
+def _log_lists(listed: _Listed, groups: np.ndarray[Any, Any], logs: np.ndarray[Any, Any]) -> tuple[pa.ListArray, pa.ListArray]:
+    """Names and sizes of the log files of each group as lists, in reading order: instant, version, write token."""
     import numpy as np
     import pyarrow as pa
 
@@ -332,20 +338,20 @@ def _log_lists(
         return pa.ListArray.from_arrays(offsets, texts([])), pa.ListArray.from_arrays(offsets, integers(none))
     place = np.empty(int(groups.max()) + 1, dtype=np.int64)
     place[groups] = np.arange(len(groups))
-    slot = place[group[logs]]
-    instants = parsed.instants[rows[logs]]
+    slot, rows = place[listed.group[logs]], listed.rows[logs]
+    instants = listed.parsed.instants[rows]
     order = np.lexsort((instants, slot))
     alike = (np.diff(slot[order]) == 0) & (np.diff(instants[order]) == 0)
     if alike.any():
         some = np.sort(order[np.append(alike, False) | np.append(False, alike)])
         rank = np.zeros(len(logs), dtype=np.int64)
-        rank[some] = _ranks_by_name(names.take(integers(rows[logs][some])))
+        rank[some] = _ranks_by_name(listed.names.take(integers(rows[some])))
         order = np.lexsort((rank, instants, slot))
     offsets = integers(np.r_[0, np.cumsum(np.bincount(slot, minlength=len(groups)))].astype(np.int32))
-    ordered = rows[logs][order]
+    ordered = rows[order]
     return (
-        pa.ListArray.from_arrays(offsets, names.take(integers(ordered))),
-        pa.ListArray.from_arrays(offsets, integers(sizes[ordered].astype(np.int64, copy=False))),
+        pa.ListArray.from_arrays(offsets, listed.names.take(integers(ordered))),
+        pa.ListArray.from_arrays(offsets, integers(listed.sizes[ordered].astype(np.int64, copy=False))),
     )
 
 
