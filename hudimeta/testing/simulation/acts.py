@@ -6,6 +6,8 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +17,7 @@ from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitOutcomeUnknown, HudiError, MetadataOutOfSync, NotFound, UndoError, ValidationFailed
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, savepoints, ttl
-from hudimeta.services.indexing import create_beside, create_index, drop_index
+from hudimeta.services.indexing import beside_writers, create_beside, create_index, drop_index
 from hudimeta.services.restore import restore
 from hudimeta.services.rollback import roll_back
 from hudimeta.storage import Storage
@@ -35,9 +37,11 @@ from hudimeta.write.table_writer import write_rows
 __all__ = [
     "CONDITIONS",
     "INDEXES",
+    "MANY_INDEXES",
     "OF_CHANGES",
     "OF_INDEXES",
     "OF_LOGS",
+    "OF_PLANS",
     "UNDOING",
     "WRITES",
     "Act",
@@ -48,7 +52,19 @@ __all__ = [
 ]
 
 INDEXES = ("bloom_filters", "record_index")
+"""What may be built and dropped in usual histories."""
+MANY_INDEXES: Mapping[str, Mapping[str, Any]] = {
+    "bloom_filters": {"kind": "bloom_filters"},
+    "record_index": {"kind": "record_index"},
+    "column_stats": {"kind": "column_stats"},
+    "secondary_index_ts": {"kind": "secondary_index", "name": "ts", "columns": ["ts"]},
+    "secondary_index_part": {"kind": "secondary_index", "name": "part", "columns": ["part"]},
+    "expr_index_up": {"kind": "column_stats", "name": "up", "columns": ["id"], "expression": "upper"},
+    "expr_index_low": {"kind": "bloom_filters", "name": "low", "columns": ["id"], "expression": "lower"},
+}
+"""How each is asked for."""
 _MODE, _NON_BLOCKING = "hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL"
+_SECONDARY = "hoodie.metadata.index.secondary.column"
 _LIFE = {"hoodie.partition.ttl.strategy.days.retain": "5"}
 """The rows from before a history are older than that; all that it writes is younger."""
 
@@ -76,6 +92,12 @@ class ActKind(enum.Enum):
     RESTORE = "restore"
     ROLL_BACK = "roll back"
     RECOVER = "recover"
+    PLAN_COMPACTION = "plan a compaction"
+    PLAN_LOGS = "plan to merge logs"
+    PLAN_CLUSTERING = "plan a clustering"
+    PLAN_INDEX = "plan an index"
+    RUN_PLANS = "run what is planned"
+    CANCEL = "take back what is planned"
 
 
 WRITES = (ActKind.WRITE, ActKind.CHANGE, ActKind.MERGE, ActKind.EXPIRE)
@@ -87,7 +109,16 @@ OF_CHANGES = (ActKind.POLL_CHANGES,)
 _UNDOES = (ActKind.RESTORE, ActKind.ROLL_BACK)
 UNDOING = (Action.RESTORE, Action.ROLLBACK)
 """What they leave on the timeline."""
-OF_INDEXES = (ActKind.BUILD_INDEX, ActKind.BUILD_BESIDE, ActKind.DROP_INDEX)
+OF_INDEXES = (ActKind.BUILD_INDEX, ActKind.BUILD_BESIDE, ActKind.DROP_INDEX, ActKind.PLAN_INDEX)
+OF_PLANS = (
+    ActKind.PLAN_COMPACTION,
+    ActKind.PLAN_LOGS,
+    ActKind.PLAN_CLUSTERING,
+    ActKind.PLAN_INDEX,
+    ActKind.RUN_PLANS,
+    ActKind.CANCEL,
+)
+"""What makes plans, runs them or takes them back."""
 
 
 CONDITIONS: Mapping[str, Callable[[Row], bool]] = {
@@ -202,7 +233,7 @@ def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> Non
 def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
     begun = actor.now
     # Where nobody waits, readers go by the requested times of versions that are equally new: so there are none.
-    rows = act.versioned_rows if options.get(_MODE) == _NON_BLOCKING else act.rows
+    rows = act.versioned_rows if options.get(_MODE) == _NON_BLOCKING or _SECONDARY in options else act.rows
 
     def ended(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
@@ -271,7 +302,38 @@ def _index(storage: Storage, act: Act, options: Options) -> None:
             drop_index(storage, options, act.index)
     elif not there:
         session = WriteSession(storage, options, engine=LocalEngine(1))
-        (create_index if act.kind is ActKind.BUILD_INDEX else create_beside)(session, kind=act.index)
+        _MAKING[act.kind](session, **MANY_INDEXES[act.index])
+
+
+_MAKING: Mapping[ActKind, Callable[..., object]] = {
+    ActKind.BUILD_INDEX: create_index,
+    ActKind.BUILD_BESIDE: create_beside,
+    ActKind.PLAN_INDEX: beside_writers.schedule,
+}
+_PLANNING: Mapping[Action, ModuleType] = {
+    Action.COMPACTION: compaction,
+    Action.LOG_COMPACTION: log_compaction,
+    Action.CLUSTERING: clustering,
+    Action.INDEXING: beside_writers,
+}
+
+
+def _planned(session: WriteSession) -> list[tuple[str, Action]]:
+    """What is planned, oldest first."""
+    timeline = session.properties.load_timeline(session.storage)
+    return sorted((i.time, action) for action, service in _PLANNING.items() for i in service.pending(timeline))
+
+
+def _run_plans(session: WriteSession) -> None:
+    for instant, action in _planned(session):
+        _PLANNING[action].execute(session, instant)
+
+
+def _cancel(session: WriteSession) -> None:
+    """Take the newest plan back; that of a compaction stays."""
+    for instant, action in _planned(session)[-1:]:
+        if action is not Action.COMPACTION:
+            _PLANNING[action].cancel(session, instant)
 
 
 def _forget(session: WriteSession) -> None:
@@ -288,6 +350,11 @@ _SERVICES: Mapping[ActKind, Callable[[WriteSession], object]] = {
     ActKind.ARCHIVE: archival.archive,
     ActKind.SAVE: savepoints.save,
     ActKind.FORGET: _forget,
+    ActKind.PLAN_COMPACTION: compaction.schedule,
+    ActKind.PLAN_LOGS: log_compaction.schedule,
+    ActKind.PLAN_CLUSTERING: clustering.schedule,
+    ActKind.RUN_PLANS: _run_plans,
+    ActKind.CANCEL: _cancel,
     ActKind.RECOVER: lambda session: session.coordinator.recover(),
 }
 

@@ -1,24 +1,17 @@
-"""One history: what is planned from a seed, its run, and what must be true afterwards."""
+"""One history: its run, and what must be true afterwards."""
 
 from __future__ import annotations
 
-import random
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from hudimeta.errors import ValidationFailed
 from hudimeta.testing.invariants import ALWAYS, AT_REST, LEFTOVERS, check_all
 from hudimeta.testing.simulation.actors import Actor, StorageCall
 from hudimeta.testing.simulation.acts import (
-    CONDITIONS,
-    INDEXES,
-    OF_CHANGES,
-    OF_INDEXES,
-    OF_LOGS,
     UNDOING,
-    WRITES,
     Act,
     ActKind,
     Log,
@@ -27,36 +20,21 @@ from hudimeta.testing.simulation.acts import (
 )
 from hudimeta.testing.simulation.consistency import Seen, check_serial
 from hudimeta.testing.simulation.events import ReadSeen, SavedSeen, WriterOutcome
-from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.ledger import Ledger
+from hudimeta.testing.simulation.planning import Part, PlannedHistory
 from hudimeta.testing.simulation.readers import opened, state_at, state_now
 from hudimeta.testing.simulation.scheduler import Scheduler
-from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
-from hudimeta.testing.simulation.tables import Image, Lock, Manner, TableKind, image
+from hudimeta.testing.simulation.store import Files, SimulatedStorage
+from hudimeta.testing.simulation.tables import Image, Manner, image
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import Action, Operation
 
-__all__ = ["Broken", "PlannedHistory", "Part", "Run", "plan", "run"]
+__all__ = ["Broken", "Run", "run"]
 
-_ACTORS = (2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 8)
 MOST_TURNS = 40_000
 """Of all actors of a history together; a usual history takes some hundreds."""
 _OUTLASTS_A_LEASE_S = 10.0
-_BEHIND_EACH, _BEHIND_MS = 5, 2_000_000_000
 _LAST_WRITE_EACH = 4
-_SET_EACH, _SETTINGS = 3, 0.03
-"""In every third history clocks are set again and again, forwards and back."""
-_CHANGES, _MERGES, _EXPIRIES = 0.15, 0.25, 0.27
-"""Up to which share writes say what becomes of rows and not which, then merge rows, then let partitions expire."""
-_OFTEN = {
-    ActKind.READ: 6,
-    ActKind.POLL: 6,
-    ActKind.POLL_CHANGES: 6,
-    ActKind.RESTORE: 1,
-    ActKind.ROLL_BACK: 1,
-    ActKind.FORGET: 1,
-}
-"""How often others do something; everything else twice."""
 _MERGES_EACH = 2
 _MERGED_AT_ONCE = {"hoodie.metadata.compact.max.delta.commits": "1"}
 """Of every second history: writers then merge the metadata table after each commit that no other is beside."""
@@ -67,45 +45,6 @@ _AFTERWARDS_S = 3600.0
 
 class Broken(AssertionError):
     """A history does not hold."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one actor does, and how it fares."""
-
-    name: str
-    acts: tuple[Act, ...]
-    troubles: Troubles = CALM
-
-    def __str__(self) -> str:
-        acts = "; ".join(str(act) for act in self.acts)
-        changed = {k: v for k, v in vars(self.troubles).items() if v != getattr(CALM, k)}
-        return f"{self.name}: {acts} {changed or ''}"
-
-
-@dataclass(frozen=True)
-class PlannedHistory:
-    """What is going to happen.
-
-    Attributes:
-        seed: Of all chance.
-        kind: The table.
-        place: The store.
-        lock: Which lock all use.
-        manner: How they get along.
-        parts: The actors.
-    """
-
-    seed: int
-    kind: TableKind
-    place: StoreKind
-    lock: Lock
-    manner: Manner
-    parts: tuple[Part, ...]
-
-    def __str__(self) -> str:
-        parts = "\n  ".join(str(part) for part in self.parts)
-        return f"seed {self.seed}: {self.kind.value}, {self.place.value}, {self.lock.value}, {self.manner.value}\n  {parts}"
 
 
 @dataclass
@@ -137,95 +76,6 @@ class Run:
 
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-# Planning
-
-
-def plan(seed: int) -> PlannedHistory:
-    """The history of a seed."""
-    rng = random.Random(seed)
-    kind, place, lock = rng.choice(list(TableKind)), rng.choice(list(StoreKind)), rng.choice(list(Lock))
-    manner = rng.choices(list(Manner), (4, 1, 2, 2 if kind is TableKind.MERGE_INDEXED else 0))[0]
-    troubled = rng.random() < 0.75
-    count = rng.choice(_ACTORS)
-    writers = rng.randint(1, count) if rng.random() < 0.8 else count
-    fresh = iter(range(100, 1000))
-    parts = []
-    for number in range(count):
-        if number < max(writers, 1):
-            name = f"writer{number}"
-            acts = tuple(_write(rng, f"{name}.{n}", fresh) for n in range(1 if count > 3 else rng.choice((1, 1, 2))))
-        else:
-            name = f"other{number}"
-            acts = tuple(_others(rng, kind, manner, 1 if count > 3 else rng.choice((1, 1, 2))))
-        parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
-    if seed % _BEHIND_EACH == 0:
-        parts = [_behind(part) for part in parts]
-    elif seed % _SET_EACH == 0:
-        parts = [_set(part, lock) for part in parts]
-    return PlannedHistory(seed, kind, place, lock, manner, tuple(parts))
-
-
-def _behind(part: Part) -> Part:
-    """With a clock before all that the table has seen: instants then only follow from one another, and two choose one."""
-    return replace(part, troubles=replace(part.troubles, offset_ms=part.troubles.offset_ms - _BEHIND_MS))
-
-
-def _set(part: Part, lock: Lock) -> Part:
-    """With a clock that is set now and then."""
-    return replace(part, troubles=replace(part.troubles, settings=_SETTINGS, set_within_ms=lock.clocks_differ_ms))
-
-
-def _others(rng: random.Random, kind: TableKind, manner: Manner, count: int) -> Iterator[Act]:
-    left_out = WRITES + (() if kind.is_mor else OF_LOGS) + (() if kind.captures_changes else OF_CHANGES)
-    kinds = [one for one in ActKind if one not in left_out]
-    for chosen in rng.choices(kinds, [_OFTEN.get(one, 2) for one in kinds], k=count):
-        where = rng.choice(("", *CONDITIONS)) if chosen is ActKind.READ else ""
-        yield Act(chosen, where=where, index=_index(rng, manner) if chosen in OF_INDEXES else "")
-
-
-def _index(rng: random.Random, manner: Manner) -> str:
-    """Which one is built or dropped; writers who do not block one another need the record index."""
-    return INDEXES[0] if manner is Manner.NON_BLOCKING else rng.choice(INDEXES)
-
-
-def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
-    operation = rng.choices(
-        (Operation.UPSERT, Operation.INSERT, Operation.DELETE, Operation.INSERT_OVERWRITE, Operation.DELETE_PARTITION),
-        (12, 4, 3, 2, 1),
-    )[0]
-    drawn = rng.random()
-    if drawn < _CHANGES:
-        what = rng.choice((Operation.DELETE, Operation.UPSERT, Operation.UPSERT))
-        return Act(ActKind.CHANGE, name, what, where=rng.choice(list(CONDITIONS)))
-    if drawn < _MERGES:
-        return Act(ActKind.MERGE, name, Operation.UPSERT, (*rng.sample(range(10), 2), next(fresh)))
-    if drawn < _EXPIRIES:
-        return Act(ActKind.EXPIRE, name, Operation.DELETE_PARTITION)
-    hot = rng.sample(range(8), rng.choice((1, 1, 2, 3)))
-    ids = [next(fresh) for _ in hot] if operation is Operation.INSERT else hot
-    return Act(ActKind.WRITE, name, operation, tuple(ids))
-
-
-def _latency(rng: random.Random) -> float:
-    return rng.choice((0.002, 0.005, 0.005, 0.05))
-
-
-def _troubles(rng: random.Random, lock: Lock) -> Troubles:
-    """How an actor fares: most actors have one kind of trouble, or none."""
-    which = rng.choice(("none", "errors", "deaths", "stops", "slow", "all"))
-    often = rng.choice((0.003, 0.01, 0.03))
-
-    def chance(name: str) -> float:
-        return often if which in (name, "all") else 0.0
-
-    deaths = 0.0 if lock is Lock.PROCESS else chance("deaths")
-    offset = rng.choice((0, 0, 1, -1)) * rng.randint(0, lock.clocks_differ_ms)
-    return Troubles(chance("errors"), deaths, chance("stops"), chance("slow"), _latency(rng), offset)
-
-
-# Running
 
 
 def run(history: PlannedHistory, checks: bool = True) -> Run:

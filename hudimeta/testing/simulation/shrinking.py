@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from hudimeta.testing.simulation.faults import CALM
-from hudimeta.testing.simulation.history import Broken, PlannedHistory, run
+from hudimeta.testing.simulation.history import Broken, run
+from hudimeta.testing.simulation.planning import PlannedHistory
 
 __all__ = ["shrunk"]
 

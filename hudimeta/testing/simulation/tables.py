@@ -69,6 +69,7 @@ class Manner(enum.Enum):
 
 _WINDOW = {"hudimeta.record.window.days": "3"}
 """An index of the keys of all partitions, since they name no days."""
+_BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 
 
 class TableKind(enum.Enum):
@@ -80,28 +81,47 @@ class TableKind(enum.Enum):
     MERGE_INDEXED = "merge-on-read with a record index"
     COPY_CDC = "copy-on-write that captures changes, with a record window"
     MERGE_CDC = "merge-on-read that captures changes, with a record window"
+    BUCKETS = "merge-on-read by buckets"
+    BUCKETS_LATEST = "merge-on-read by buckets, where the last commit wins"
+    BUCKETS_CDC = "merge-on-read by buckets that captures changes"
+    COPY_MANY = "copy-on-write with many indexes"
+    MERGE_MANY = "merge-on-read with many indexes"
 
     @property
     def is_mor(self) -> bool:
         """Whether there may be log files to compact."""
-        return self in (TableKind.MERGE, TableKind.MERGE_INDEXED, TableKind.MERGE_CDC)
+        return self not in (TableKind.COPY, TableKind.COPY_INDEXED, TableKind.COPY_CDC, TableKind.COPY_MANY)
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether keys are placed by their hash."""
+        return self in (TableKind.BUCKETS, TableKind.BUCKETS_LATEST, TableKind.BUCKETS_CDC)
+
+    @property
+    def has_many(self) -> bool:
+        """Whether there are indexes of all kinds."""
+        return self in (TableKind.COPY_MANY, TableKind.MERGE_MANY)
 
     @property
     def captures_changes(self) -> bool:
         """Whether there are changes to read."""
-        return self in (TableKind.COPY_CDC, TableKind.MERGE_CDC)
+        return self in (TableKind.COPY_CDC, TableKind.MERGE_CDC, TableKind.BUCKETS_CDC)
 
     @property
     def options(self) -> Mapping[str, str]:
         """Of the table and of all writes: few indexes, and services that find something to do."""
-        indexed = self in (TableKind.COPY_INDEXED, TableKind.MERGE_INDEXED)
+        indexed = self.has_many or self in (TableKind.COPY_INDEXED, TableKind.MERGE_INDEXED)
+        many = str(self.has_many).lower()
         return {
             **SIMPLE_OPTIONS,
             "hoodie.datasource.write.table.type": "MERGE_ON_READ" if self.is_mor else "COPY_ON_WRITE",
             "hoodie.metadata.record.index.enable": str(indexed).lower(),
             "hoodie.metadata.record.index.min.filegroup.count": "1",
-            "hoodie.metadata.index.column.stats.enable": "false",
+            "hoodie.metadata.index.column.stats.enable": many,
             "hoodie.metadata.index.partition.stats.enable": "false",
+            "hoodie.metadata.index.column.stats.file.group.count": "1",
+            "hoodie.metadata.index.expression.file.group.count": "1",
+            "hoodie.metadata.index.bloom.filter.file.group.count": "1",
             "hoodie.metadata.compact.max.delta.commits": "5",
             "hoodie.clean.commits.retained": "1",
             "hoodie.log.compaction.blocks.threshold": "2",
@@ -109,7 +129,11 @@ class TableKind(enum.Enum):
             "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
             "hoodie.keep.min.commits": "2",
             "hoodie.keep.max.commits": "3",
-            **({"hoodie.table.cdc.enabled": "true", **_WINDOW} if self.captures_changes else {}),
+            **({"hoodie.metadata.index.secondary.column": "ts"} if self.has_many else {}),
+            **({"hoodie.table.cdc.enabled": "true"} if self.captures_changes else {}),
+            **(_WINDOW if self.captures_changes and not self.has_buckets else {}),
+            **(_BUCKETS if self.has_buckets else {}),
+            **({"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"} if self is TableKind.BUCKETS_LATEST else {}),
         }
 
 
@@ -128,7 +152,7 @@ def image(kind: TableKind) -> Image:
     scheduler = Scheduler(100_000)
     scheduler.now -= 1_000_000
     files = Files(scheduler.now_ms)
-    model = ModelTable(simple_place, "ts")
+    model = ModelTable(simple_place, None if kind is TableKind.BUCKETS_LATEST else "ts")
     written = Action.DELTA_COMMIT if kind.is_mor else Action.COMMIT
     moments: dict[Named, ModelTable] = {}
     steps = [
