@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["Jvm"]
+__all__ = ["FILE_METADATA", "Jvm"]
+
+FILE_METADATA = "_metadata"
+"""The hidden column of Spark's file sources: path, name, size and time of the file of a row, and its place in it."""
 
 _BLOCK = 128 << 20
 
@@ -102,6 +105,18 @@ class Jvm:
         """A Dataset with the rows for which an expression, resolved or not, is true."""
         plan = self.view.org.apache.spark.sql.catalyst.plans.logical.Filter(condition, frame.queryExecution().analyzed())
         return self.view.org.apache.spark.sql.classic.Dataset.ofRows(self.session, plan)
+
+    def without_file_metadata(self, frame: Any) -> Any:
+        """The same Dataset without the hidden column `_metadata` of Spark's file sources."""
+        logical, plan = self.view.org.apache.spark.sql.catalyst.plans.logical, frame.queryExecution().analyzed()
+        project = logical.Project(plan.output(), plan)
+        project.setTagValue(logical.Project.hiddenOutputTag(), self.seq([]))
+        return self.view.org.apache.spark.sql.classic.Dataset.ofRows(self.session, project)
+
+    def has_file_metadata(self, frame: Any) -> bool:
+        """Whether a Dataset has that column."""
+        hidden = self.items(frame.queryExecution().analyzed().metadataOutput())
+        return any(column.name() == FILE_METADATA for column in hidden)
 
     def text(self, value: str) -> Any:
         """A string in Catalyst's own form."""

@@ -193,7 +193,16 @@ class NativeTable:
         column = self.jvm.view.org.apache.spark.sql.functions.col  # a frame's own `col` may take a name for a pattern
         for name in self.from_path:
             frame = frame.withColumn(name, column(_HIDDEN + name))
+        if self._makes_files:
+            frame = self.jvm.without_file_metadata(frame)
         return frame if where is None else frame.where(where)
+
+    @property
+    def _makes_files(self) -> bool:
+        """True where rows can come from files that are made for Spark: what `_metadata` says of them is not of the table."""
+        with self._lock:
+            logs = pc.any(pc.greater(pc.list_value_length(self._slices.column("log_files")), 0)).as_py()
+            return bool(logs) or self._bytes_to_convert > 0
 
     # What Spark asks
 

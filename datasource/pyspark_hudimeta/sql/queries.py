@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
 
 from hudimeta.config.options import AS_OF, COLUMNS, PATH
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -27,6 +29,7 @@ from hudimeta.sql import (
     without_database,
 )
 from hudimeta.types import META_COLUMNS
+from pyspark_hudimeta.native.jvm import FILE_METADATA
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
@@ -40,9 +43,11 @@ __all__ = ["exchanged_query", "may_exchange"]
 
 _S = BETWEEN_WORDS
 _CALLED = rf"\b(?:{'|'.join(FUNCTIONS)}){_S}*\("
-_MAY = re.compile(rf"\bas{_S}+of\b|\bhudimeta{_S}*\.{_S}*[`\w]|_hoodie_|{_CALLED}", re.IGNORECASE)
+_FILES = re.compile(rf"\b{FILE_METADATA}\b", re.IGNORECASE)
+_MAY = re.compile(rf"\bas{_S}+of\b|\bhudimeta{_S}*\.{_S}*[`\w]|_hoodie_|{_CALLED}|{_FILES.pattern}", re.IGNORECASE)
 _FUNCTION = re.compile(_CALLED, re.IGNORECASE)
 _META = re.compile("|".join(META_COLUMNS), re.IGNORECASE)
+_MISSED = re.compile(rf"UNRESOLVED_COLUMN[^`]*`{FILE_METADATA}`", re.IGNORECASE)
 _VIEW = re.compile(
     rf"{_S}*create{_S}+(?:or{_S}+replace{_S}+)?(?P<brief>(?:global{_S}+)?temp(?:orary)?{_S}+)?view\b"
     rf"|(?P<cached>{_S}*cache{_S}+(?:lazy{_S}+)?table\b)",
@@ -67,16 +72,16 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
     with exchange.brief:
         changed = exchange.text()
         calls = _FUNCTION.search(text) is not None
-        if changed == text and not calls:
+        if changed == text and not calls and not exchange.without_files:
             return None
-        with without_trace():
+        with without_trace(), exchange.telling_of_files():
             if exchange.frames:
                 found = session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
             elif changed != text:
                 found = session.query(changed)
             else:
                 found = session.plain(text, session.parameters, **session.frames)
-            if calls and session.jvm is None:
+            if (calls or exchange.without_files) and session.jvm is None:
                 _ = found.schema  # through Connect nothing is analysed before
         return found
 
@@ -103,7 +108,9 @@ class _Exchange:
         self._session, self._text = session, text
         self.brief = ExitStack()
         """Drops views that the statement alone needs: it is analysed when Spark returns."""
-        self._with_meta = _META.search(text) is not None
+        self._with_meta, self._with_files = _META.search(text) is not None, _FILES.search(text) is not None
+        self.without_files: list[str] = []
+        """Tables of which Spark does not know from which files rows come, though the statement may ask for that."""
         view = _VIEW.match(text)
         self._lasts = view is not None
         self._is_permanent = view is not None and view["brief"] is None and view["cached"] is None
@@ -127,7 +134,7 @@ class _Exchange:
                 _refuse_folder(self._session, one.name)
                 continue
             direct = one.name.is_folder
-            if one.moment is None and not direct and not self._with_meta:
+            if one.moment is None and not direct and not (self._with_meta or self._shows_files(entry)):
                 self._seen(entry, "")
                 continue
             moment = self._instant(entry, one)
@@ -170,7 +177,10 @@ class _Exchange:
             self._session.plain(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING hudimeta OPTIONS ({stated})")
             return name
         frame = self._session.spark.read.format("hudimeta").options(**options).load(entry.location)
-        frame = frame.select(*map(quoted, _in_order(entry, frame.columns, with_meta=self._with_meta)))
+        shown = _in_order(entry, frame.columns, with_meta=self._with_meta)
+        if self._with_files and self._has_files(entry, frame):
+            shown.append(FILE_METADATA)
+        frame = frame.select(*map(quoted, shown))
         name = f"_hudimeta_query_{next(_NUMBER)}"
         if self._session.jvm is None:
             self.frames[name] = frame
@@ -178,6 +188,35 @@ class _Exchange:
         frame.createOrReplaceTempView(name)
         self.brief.callback(self._session.spark.catalog.dropTempView, name)
         return name
+
+    # Files of rows
+
+    def _shows_files(self, entry: Entry) -> bool:
+        """Whether a table is to be seen with `_metadata`."""
+        return self._with_files and self._has_files(entry, self._session.spark.read.format("hudimeta").load(entry.location))
+
+    def _has_files(self, entry: Entry, frame: DataFrame) -> bool:
+        own = FILE_METADATA in frame.columns
+        found = (
+            not own and not self._lasts and self._session.jvm is not None and self._session.jvm.has_file_metadata(frame._jdf)
+        )
+        if not found and not own:
+            self.without_files.append(entry.name.sql)
+        return found
+
+    @contextmanager
+    def telling_of_files(self) -> Iterator[None]:
+        """Say why there is no `_metadata`, where Spark misses it inside the with block."""
+        try:
+            yield
+        except AnalysisException as error:
+            if not self.without_files or not _MISSED.search(str(error)):
+                raise
+            hint = (
+                "The column _hoodie_file_name says where a row lies. Queries of attached sessions know _metadata, and no views do, "
+                "where Spark reads the table's own files, and no rows that are merged with those of log files."
+            )
+            raise UnsupportedFeature(f"{FILE_METADATA} of {', '.join(self.without_files)}", hint) from error
 
     def _stated(self, entry: Entry, moment: str | None, direct: bool) -> str | None:
         """The table with its moment as an option, as the text of a permanent view keeps it; None where Spark shall say it."""
