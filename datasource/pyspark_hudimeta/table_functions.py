@@ -42,6 +42,7 @@ __all__ = [
     "HudiTableChanges",
     "HudiTimeline",
     "READ_BLOB",
+    "OF_ROWS",
     "TABLE_PARAMETERS",
     "register_functions",
 ]
@@ -224,6 +225,9 @@ TABLE_PARAMETERS: Mapping[str, Mapping[str, int]] = {
     "hudi_vector_search_batch": {"path": 0, "query_path": 2},
 }
 """Their parameters that name tables, with their places among the arguments."""
+
+OF_ROWS: Mapping[str, Mapping[str, int]] = {"hudi_vector_search": {"path": 0}}
+"""Of these what also takes the rows of `TABLE(…)`."""
 
 
 READ_BLOB = "read_blob"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument
 
 from hudimeta import Table
@@ -21,6 +22,7 @@ from hudimeta.read.nearest import QUERY_INDEX, Metric, answer_schema, nearest_of
 from hudimeta.schema.hudi_types import vector_of
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.function_calls import BoundCall, called_as, constant, located, newest_instant, optional, spark_rows, text
+from pyspark_hudimeta.nearest_rows import NearestRows, RowSearch
 
 if TYPE_CHECKING:
     from hudimeta.read.scan import Scan
@@ -32,10 +34,14 @@ _QUERY_PREFIX = "_hudi_query_"
 
 
 class HudiVectorSearch:
-    """`hudi_vector_search(path, column, vector, k[, metric[, algorithm]])`: the k rows whose vectors lie nearest to one."""
+    """`hudi_vector_search(path, column, vector, k[, metric[, algorithm]])`: the k rows whose vectors lie nearest to one.
+
+    `TABLE(…)` in the place of the path are the rows of any query, which Spark hands over one by one.
+    """
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
+        self._rows = None if bound.path else NearestRows(**bound.arguments)
 
     @staticmethod
     @called_as("hudi_vector_search(path, column, array(…), k[, 'cosine' | 'l2' | 'dot_product'[, 'brute_force']])")
@@ -53,13 +59,17 @@ class HudiVectorSearch:
             HudiError: No table, or arguments that do not fit it.
         """
         _refuse_others(algorithm)
-        location = located(path)
         wanted: dict[str, Any] = {
             "column": text("column", column),
             "vectors": _numbers(constant("vector", vector)),
             "k": _count(constant("k", k)),
             "metric": _metric(metric),
         }
+        if path.isTable:
+            assert isinstance(path.dataType, StructType)
+            search = RowSearch.of(path.dataType, **wanted)
+            return BoundCall(search.answer, withSinglePartition=True, arguments={"search": search})
+        location = located(path)
         moment = newest_instant(location)
         found = nearest_of(_scan(location, moment).schema, **wanted)
         return BoundCall(spark_schema(found.schema), path=location, arguments={"as_of": moment, "wanted": wanted})
@@ -67,7 +77,14 @@ class HudiVectorSearch:
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows, the nearest first. `analyze` has read the arguments."""
         bound = self._bound
+        if self._rows is not None:
+            self._rows.add(named["path"] if "path" in named else arguments[0])
+            return iter(())
         return spark_rows(_scan(bound.path, bound.arguments["as_of"]).nearest(**bound.arguments["wanted"]).to_batches(), bound)
+
+    def terminate(self) -> Iterator[tuple[Any, ...]]:
+        """The same of rows that were handed over."""
+        return self._rows.best() if self._rows is not None else iter(())
 
 
 class HudiVectorSearchBatch:

@@ -171,6 +171,42 @@ def test_the_vectors_nearest_to_one(sql: Callable[[str], Any], tmp_path: Path) -
 
 
 @pytest.mark.rotation(2)
+def test_the_vectors_nearest_to_one_in_the_rows_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
+    table = vectors(tmp_path / "t", range(10))
+    pyspark_hudimeta.register_functions(spark)
+    shown = ("id", "emb", "timestamp '2026-01-02 03:04:05' at", "map('k', id) counts", "struct(note, id) both")
+    frame = spark.read.format("hudimeta").load(str(table.path)).repartition(3).selectExpr(*shown)
+    frame.createOrReplaceTempView("seen")
+    try:
+        call = "hudi_vector_search('seen', 'EMB', array(0.5, 3.25), k => 3, metric => 'l2')"
+        found = pyspark_hudimeta.sql(spark, f"select * from {call} order by _hudi_distance")
+        assert found.columns == ["id", "at", "counts", "both", "_hudi_distance"]
+        told = [(row["id"], round(row["_hudi_distance"], 9)) for row in found.collect()]
+        expected = table.scan(columns=["id", "emb"]).nearest("emb", [0.5, 3.25], 3, "l2").to_pylist()
+        assert told == [(row["id"], round(row["_hudi_distance"], 9)) for row in expected]
+        first = found.first()
+        assert first is not None
+        number = first["id"]
+        whole = spark.table("seen").where(f"id = {number}").first()
+        assert whole is not None
+        assert (first["at"], first["counts"], first["both"]) == (whole["at"], whole["counts"], whole["both"])
+        by_table = "hudi_vector_search(path => TABLE(select id, emb from seen where id > 5), column => 'emb', "
+        some = spark.sql(f"select id from {by_table} vector => array(0.5, 3.25), k => 99)").collect()
+        assert sorted(row["id"] for row in some) == [6, 7, 8, 9]
+        none = "hudi_vector_search(TABLE(select id, emb from seen where id < 0), 'emb', array(1, 2), 3)"
+        assert spark.sql(f"select * from {none}").count() == 0
+        for wrong, says in (
+            ("hudi_vector_search('seen', 'id', array(1, 2), 3)", "a column of vectors"),
+            ("hudi_vector_search('seen', 'emb', array(1, 2), 0)", "1 or more"),
+            ("hudi_vector_search(TABLE(select emb, 1 _hudi_distance from seen), 'emb', array(1, 2), 3)", "of other names"),
+            ("hudi_vector_search_batch('seen', 'emb', 'seen', 'emb', 3)", "the path of a table"),
+        ):
+            assert says in refusal(lambda call=wrong: pyspark_hudimeta.sql(spark, f"select * from {call}").collect())
+    finally:
+        spark.catalog.dropTempView("seen")
+
+
+@pytest.mark.rotation(2)
 def test_the_vectors_nearest_to_those_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
     table, asked = vectors(tmp_path / "t", range(10)), vectors(tmp_path / "asked", range(3, 6), emb="query", note="NOTE")
     for name, path in (("searched_by", table.path), ("searched_for", asked.path)):

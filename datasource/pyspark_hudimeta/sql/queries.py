@@ -23,6 +23,7 @@ from hudimeta.sql import (
     Reference,
     TableName,
     function_tables,
+    name_of,
     quoted,
     references,
     with_literals,
@@ -30,11 +31,12 @@ from hudimeta.sql import (
 )
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.native.jvm import FILE_METADATA
+from pyspark_hudimeta.sql.catalog import Known
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 from pyspark_hudimeta.sql.traces import without_trace
-from pyspark_hudimeta.table_functions import FUNCTIONS, TABLE_PARAMETERS
+from pyspark_hudimeta.table_functions import FUNCTIONS, OF_ROWS, TABLE_PARAMETERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -153,11 +155,20 @@ class _Exchange:
         text = self._text
         if self._session.parameters and _FUNCTION.search(text):
             text = with_literals(text, literals(self._session.parameters))
+        of_rows = function_tables(text, OF_ROWS)
         for named, start, end in reversed(function_tables(text, TABLE_PARAMETERS)):
             entry = self._session.entry_named(named) if "/" not in named else None
             if entry is not None:
                 text = f"{text[:start]}{literal(entry.location)}{text[end:]}"
+            elif (named, start, end) in of_rows and (other := self._other(named)) is not None:
+                text = f"{text[:start]}TABLE({other.sql}){text[end:]}"
         return text
+
+    def _other(self, named: str) -> TableName | None:
+        """A view, or a table of another format, whose rows a function may take; None where there is none of the name."""
+        name = name_of(named) if "/" not in named else None
+        known = self._session.catalog.known(name) if name is not None and not name.is_folder else Known.NOTHING
+        return name if known is not Known.NOTHING else None
 
     def _instant(self, entry: Entry, one: Reference) -> str | None:
         if one.moment is None:
@@ -213,8 +224,8 @@ class _Exchange:
             if not self.without_files or not _MISSED.search(str(error)):
                 raise
             hint = (
-                "The column _hoodie_file_name says where a row lies. Queries of attached sessions know _metadata, and no views do, "
-                "where Spark reads the table's own files, and no rows that are merged with those of log files."
+                "The column _hoodie_file_name says where a row lies. Queries of attached sessions know _metadata, and no views "
+                "do, where Spark reads the table's own files, and no rows that are merged with those of log files."
             )
             raise UnsupportedFeature(f"{FILE_METADATA} of {', '.join(self.without_files)}", hint) from error
 
