@@ -255,4 +255,7 @@ def _only_moves_rows(timeline: Timeline, pending: Instant) -> bool:
     """Whether a pending write is a service, which brings no rows of its own."""
     if (pending.pending_action or pending.action) in _SERVICES:
         return True
-    return pending.action is Action.REPLACE_COMMIT and bool(timeline.plan(pending).get("clusteringPlan"))
+    if pending.action is not Action.REPLACE_COMMIT:
+        return False
+    # What was taken back meanwhile brings no rows either.
+    return all(record.get("clusteringPlan") for _, record in timeline.plans([pending]))

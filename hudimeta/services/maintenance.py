@@ -216,7 +216,7 @@ def _look_compaction(session: WriteSession, snapshot: Snapshot) -> DueService | 
     if running and not begun:
         return None
     if begun:
-        planned = [compaction.CompactionPlan.of(snapshot.timeline.plan(one)) for one in begun]
+        planned = [compaction.CompactionPlan.of(record) for _, record in snapshot.timeline.plans(begun)]
         named = ", ".join(one.time for one in begun)
         return DueService("compaction", f"planned at {named} and not run", sum(one.size for one in planned))
     if not compaction.is_due(session, snapshot.timeline):
@@ -234,7 +234,7 @@ def _look_logs(session: WriteSession, snapshot: Snapshot) -> DueService | None:
     if running and not begun:
         return None
     if begun:
-        sizes = [log_compaction.size_of(snapshot.timeline.plan(one)) for one in begun]
+        sizes = [log_compaction.size_of(record) for _, record in snapshot.timeline.plans(begun)]
         return DueService("logs", f"planned at {', '.join(one.time for one in begun)} and not run", sum(sizes))
     asked = session.options.get(keys.LOG_COMPACT_INLINE) or session.options.get(keys.LOG_COMPACT_ENABLE)
     if not asked or not log_compaction.is_due(session, snapshot.timeline):
@@ -262,7 +262,7 @@ def _look_clustering(session: WriteSession, snapshot: Snapshot) -> DueService | 
     if running and not begun:
         return None
     if begun:
-        plans = [clustering.ClusteringPlan.of(snapshot.timeline.plan(one), session.options) for one in begun]
+        plans = [clustering.ClusteringPlan.of(record, session.options) for _, record in snapshot.timeline.plans(begun)]
         named = ", ".join(one.time for one in begun)
         return DueService("clustering", f"planned at {named} and not run", _size_of(plans))
     asked = (keys.CLUSTER_INLINE, keys.CLUSTER_SCHEDULE, keys.CLUSTER_ASYNC)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.cached import cached_property
 from hudimeta.engine.machine import pause
+from hudimeta.errors import NotFound
 from hudimeta.storage import Storage, join, kept_by
 from hudimeta.timeline import content
 from hudimeta.timeline.disowned import disowned_writes
@@ -312,6 +313,14 @@ class Timeline:
         {} when the file is empty. Raises NotFound, CorruptFileError.
         """
         return self._files.decoded(pending_name(instant.time, instant.pending_action or instant.action, State.REQUESTED), False)
+
+    def plans(self, instants: Iterable[Instant]) -> Iterator[tuple[Instant, dict[str, Any]]]:
+        """The records of several planned instants; those are left out that were taken back since this timeline was listed."""
+        for instant in instants:
+            try:
+                yield instant, self.plan(instant)
+            except NotFound:  # who looks without the table lock meets others who take plans back
+                continue
 
     def prefetch(self, instants: Iterable[Instant]) -> None:
         """Read the files of several instants at once, so that `read` and `metadata` need not wait for each."""

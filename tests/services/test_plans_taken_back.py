@@ -14,8 +14,10 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitConflict, CommitError
 from hudimeta.services import clustering, compaction, log_compaction
+from hudimeta.services.indexing import beside_writers, create_beside
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import ModelledTable
+from hudimeta.timeline.instant_files import InstantFiles
 from hudimeta.timeline.restore_record import RestoreRecord, encode_restore_metadata, encode_restore_plan
 from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
 from hudimeta.timeline.transitions import TimelineWriter
@@ -126,3 +128,33 @@ def test_a_run_that_begins_once_its_plan_is_taken_back_leaves_nothing(tmp_path: 
     assert not any((tmp_path / "t" / folder).glob(f"{planned}.*"))
     table.check()
     assert service.schedule(table.session()) is not None
+
+
+@pytest.mark.parametrize("name", [*SERVICES, "an index"])
+def test_who_looks_while_a_plan_is_taken_back_goes_on(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maintenance and the building of an index look at plans without the table lock."""
+    if name == "an index":
+        table, action = written(tmp_path / "t", **AT_ONCE), Action.INDEXING
+        planned = beside_writers.schedule(table.session(), kind="bloom_filters")
+    else:
+        (table, planned), action = with_a_plan(tmp_path / "t", name), SERVICES[name][1]
+    session, read = table.session(), InstantFiles.decoded
+    left = [planned]
+
+    def decoded(files: InstantFiles, file: str, completed: bool) -> dict[str, Any]:
+        if file == f"{planned}.{action.value}.requested" and left:
+            left.pop()
+            monkeypatch.undo()
+            if action is Action.INDEXING:
+                beside_writers.cancel(session, planned)
+            else:
+                cancel(session.storage, session.properties, session.lock, session.times, planned, action)
+        return read(files, file, completed)
+
+    monkeypatch.setattr(InstantFiles, "decoded", decoded)
+    if action is Action.INDEXING:
+        assert create_beside(table.session(), kind="bloom_filters").partition == "bloom_filters"
+    else:
+        Table(table.path, table.options.given).maintain(dry_run=True)
+    assert not left
+    table.check()

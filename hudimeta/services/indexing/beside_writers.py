@@ -13,7 +13,7 @@ that died is run again from its plan.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hudimeta.commit.index_ahead import IndexAhead, changes_since, make_ahead
@@ -51,7 +51,11 @@ _MOST_LOOKS = 10
 
 def pending(timeline: Timeline) -> list[Instant]:
     """Buildings of indexes that were planned and not completed, oldest first."""
-    return [i for i in timeline.pending if i.action is Action.INDEXING and waits(timeline.plan(i))]
+    return [one for one, record in _planned(timeline) if waits(record)]
+
+
+def _planned(timeline: Timeline) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
+    return timeline.plans(i for i in timeline.pending if i.action is Action.INDEXING)
 
 
 def plan(session: WriteSession, **asked: Any) -> IndexPlan:
@@ -179,5 +183,5 @@ def create_beside(session: WriteSession, **asked: Any) -> IndexReport:
     """Plan an index and build it beside writers; a plan for the same index that nobody runs is run instead of a new one."""
     timeline = session.properties.load_timeline(session.storage)
     wanted = _plan(session, timeline, asked).partition
-    waiting: Sequence[str] = [i.time for i in pending(timeline) if partitions_of(timeline.plan(i)) == [wanted]]
+    waiting = [one.time for one, record in _planned(timeline) if waits(record) and partitions_of(record) == [wanted]]
     return execute(session, waiting[0] if waiting else schedule(session, **asked))
