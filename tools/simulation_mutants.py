@@ -77,7 +77,7 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
     "heartbeat ignored": (
         Edit(
             COMMIT + "liveness.py",
-            "if found is not None and _is_fresh(storage, found.modified_ms, now_ms()):",
+            "if found is not None and _is_fresh(storage, found.modified_ms, now_ms(), patience_s):",
             "if False:",
         ),
     ),

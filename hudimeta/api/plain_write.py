@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from hudimeta.api.verbs import run_write
 from hudimeta.commit.attempts import until_no_conflict
+from hudimeta.commit.concurrency import beat_s
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import staging_folder
@@ -173,7 +174,7 @@ class PlainWrite:
             The message for `commit`.
         """
         storage = self._storage()
-        with Heartbeat(storage, self.open_write.instant).beating():
+        with Heartbeat(storage, self.open_write.instant).beating(beat_s(self.options)):
             files: list[WrittenFile] = []
             rest: list[pa.Table] = []
             emptied: set[str] = set()
@@ -242,7 +243,7 @@ class PlainWrite:
 
     def _settled_and_published(self, results: Sequence[TaskResult], session: WriteSession) -> CommitReport:
         heartbeat = Heartbeat(session.storage, self.open_write.instant)
-        with heartbeat.beating():
+        with heartbeat.beating(beat_s(self.options)):
             staged = self._staged(session, results)
             rows = pa.concat_tables(staged) if staged else None
             report = until_no_conflict(self._publish)(session, results, rows, Timings())

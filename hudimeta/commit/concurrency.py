@@ -27,7 +27,7 @@ from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import TableType
 
-__all__ = ["Concurrency", "EarlyDetection", "ConcurrencyMode"]
+__all__ = ["Concurrency", "EarlyDetection", "ConcurrencyMode", "beat_s"]
 
 _INDEXES = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX")
 _BUCKET = "BUCKET"
@@ -68,6 +68,8 @@ class Concurrency:
         prefers_writers: Services give way to writers.
         early: None for no early detection.
         non_blocking: What is a conflict where log files of the same file group are none; None for another mode.
+        beat_s: Seconds between two beats of a writer; None for what is usual.
+        patience_s: Seconds that a writer may be silent, if they are more than is usual.
     """
 
     mode: ConcurrencyMode = ConcurrencyMode.SINGLE_WRITER
@@ -75,6 +77,8 @@ class Concurrency:
     prefers_writers: bool = False
     early: EarlyDetection | None = None
     non_blocking: NonBlocking | None = None
+    beat_s: float | None = None
+    patience_s: float = 0.0
 
     @contextlib.contextmanager
     def choosing_an_instant(self, lock: TableLock) -> Iterator[None]:
@@ -114,7 +118,19 @@ class Concurrency:
             strategy.startswith("PreferWriter"),
             _early(options, mode),
             _non_blocking(options, properties) if mode is ConcurrencyMode.NON_BLOCKING else None,
+            beat_s(options),
+            _patience_s(options),
         )
+
+
+def beat_s(options: Options) -> float | None:
+    """Seconds between two beats of a writer, where the options say it."""
+    return options.get(keys.HEARTBEAT_MS) / 1000 if keys.HEARTBEAT_MS.key in options.texts else None
+
+
+def _patience_s(options: Options) -> float:
+    given = {keys.HEARTBEAT_MS.key, keys.HEARTBEAT_MISSES.key} & options.texts.keys()
+    return options.get(keys.HEARTBEAT_MS) / 1000 * options.get(keys.HEARTBEAT_MISSES) if given else 0.0
 
 
 def _early(options: Options, mode: ConcurrencyMode) -> EarlyDetection | None:

@@ -77,7 +77,7 @@ class Coordinator:
         self._metadata, self._concurrency = metadata, concurrency or Concurrency()
         self._rolling, self._eager = rolling or RollingKeys(), self._concurrency.failed_writes == "EAGER"
         self._writer = TimelineWriter(self._storage, properties.timeline_folder)
-        self._recovery = Recovery(self._storage, properties, lock, times, restorer)
+        self._recovery = Recovery(self._storage, properties, lock, times, restorer, self._concurrency.patience_s)
         self.notes: list[str] = []  # of the last publication
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
@@ -166,7 +166,7 @@ class Coordinator:
         if guard is None:
             beat.begin()
             if not heartbeat:
-                self._held.enter_context(beat.going_on())
+                self._held.enter_context(beat.going_on(self._concurrency.beat_s))
         try:
             self._writer.create_alone(instant, action, requested_content(action))
         except HudiError:

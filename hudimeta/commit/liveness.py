@@ -3,9 +3,9 @@
 On a local disk a writer holds the operating system's lock on its instant's `requested` file for as long as it works; the lock
 ends with its process, so the next writer knows at once. Where there is no such lock, or where a write passes through many
 processes (Spark's tasks), Hudi's heartbeat serves: an empty file `.hoodie/.heartbeat/<instant>` rewritten every minute, and a
-writer whose file is older than two such intervals is dead. How old it is, the store says where this machine's clock may be
-wrong: by a clock that is fast, whoever is alive would be rolled back. A pending instant with neither belongs to a writer that
-takes no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for dead.
+writer whose file is older than two such intervals, or as many as options allow, is dead. How old it is, the store says where
+this machine's clock may be wrong: by a clock that is fast, whoever is alive would be rolled back. A pending instant with
+neither belongs to a writer that takes no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for dead.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class Heartbeat:
         self.storage.delete(self.path)
 
     @contextlib.contextmanager
-    def beating(self, interval_s: float = INTERVAL_S) -> Iterator[None]:
-        """Beat once now and then every `interval_s` seconds beside it, until the with block ends; the file stays."""
+    def beating(self, interval_s: float | None = None) -> Iterator[None]:
+        """Beat now, and every `interval_s` seconds (60 for None) beside it until the with block ends; the file stays."""
         self.beat()
         with self.going_on(interval_s):
             yield
 
     @contextlib.contextmanager
-    def going_on(self, interval_s: float = INTERVAL_S) -> Iterator[None]:
+    def going_on(self, interval_s: float | None = None) -> Iterator[None]:
         """See `beating`; the first beat was made."""
 
         def beat_again() -> None:
@@ -74,11 +74,17 @@ class Heartbeat:
             with contextlib.suppress(StorageError):
                 self.beat()
 
-        with machine.machine().every(interval_s, beat_again, f"hudimeta-heartbeat-{self.instant}"):
+        with machine.machine().every(interval_s or INTERVAL_S, beat_again, f"hudimeta-heartbeat-{self.instant}"):
             yield
 
 
-def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms: Callable[[], int] = machine.now_ms) -> bool:
+def is_alive(
+    storage: Storage,
+    instant: str,
+    requested_path: str | None,
+    now_ms: Callable[[], int] = machine.now_ms,
+    patience_s: float = 0.0,
+) -> bool:
     """True when somebody still works on a pending instant.
 
     Args:
@@ -87,9 +93,10 @@ def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms:
         requested_path: Path of its requested file; None asks the heartbeat alone. To be called where nobody can begin or roll
             back the instant meanwhile (`TableLock.alone_here`): asking for the guard of a file makes the file.
         now_ms: The clock, epoch milliseconds.
+        patience_s: A heartbeat counts for so long at least, and in any case for two minutes.
     """
     found = storage.stat(join(HEARTBEAT_FOLDER, instant))
-    if found is not None and _is_fresh(storage, found.modified_ms, now_ms()):
+    if found is not None and _is_fresh(storage, found.modified_ms, now_ms(), patience_s):
         return True
     if requested_path is None or not storage.is_file(requested_path):
         return False
@@ -100,8 +107,8 @@ def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms:
         return not free
 
 
-def _is_fresh(storage: Storage, modified_ms: int, now_ms: int) -> bool:
-    longest = INTERVAL_S * TOLERATED_MISSES * 1000
+def _is_fresh(storage: Storage, modified_ms: int, now_ms: int, patience_s: float) -> bool:
+    longest = max(INTERVAL_S * TOLERATED_MISSES, patience_s) * 1000
     if abs(now_ms - modified_ms) <= longest:
         return True
     try:

@@ -47,6 +47,7 @@ class Recovery:
         lock: The table's lock.
         times: Makes instants.
         restorer: Finishes restores that died.
+        patience_s: See `is_alive`.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class Recovery:
         lock: TableLock,
         times: InstantGenerator,
         restorer: Restorer | None = None,
+        patience_s: float = 0.0,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
-        self._restorer = restorer
+        self._restorer, self._patience_s = restorer, patience_s
 
     def everywhere(self) -> tuple[str, ...]:
         """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once."""
@@ -193,7 +195,8 @@ class Recovery:
 
     def _lives(self, timeline: Timeline, instant: Instant) -> bool:
         action = instant.pending_action or instant.action
-        return is_alive(self._storage, instant.time, join(timeline.folder, pending_name(instant.time, action, State.REQUESTED)))
+        requested = join(timeline.folder, pending_name(instant.time, action, State.REQUESTED))
+        return is_alive(self._storage, instant.time, requested, patience_s=self._patience_s)
 
     def dead_cleans(self, timeline: Timeline) -> list[Instant]:
         """Pending cleans that nobody runs: whoever meets one finishes it, since its files are partly gone."""
@@ -303,7 +306,7 @@ class Recovery:
                 self._remove_traces(name)
 
     def _beats(self, instant: str) -> bool:
-        return is_alive(self._storage, instant, None)
+        return is_alive(self._storage, instant, None, patience_s=self._patience_s)
 
     def _remove_traces(self, instant: str) -> None:
         Heartbeat(self._storage, instant).stop()

@@ -15,6 +15,8 @@ __all__ = [
     "EARLY_DETECTION",
     "EARLY_PERIOD_MS",
     "EARLY_STRATEGY",
+    "HEARTBEAT_MISSES",
+    "HEARTBEAT_MS",
 ]
 
 _STRATEGIES = (
@@ -82,4 +84,17 @@ EARLY_PERIOD_MS = OPTIONS.number(
     "hoodie.write.concurrency.async.conflict.detector.period_ms",
     30_000,
     "AsyncTimelineServerBasedDetectionStrategy: how long it then writes between two looks, in milliseconds.",
+)
+HEARTBEAT_MS = OPTIONS.bounded(
+    "hoodie.client.heartbeat.interval_in_ms",
+    60_000,
+    1000,
+    3_600_000,
+    "How often a writer says that it lives, where no lock of the operating system shows it, in milliseconds. Every writer of "
+    "the table must give the same.",
+)
+HEARTBEAT_MISSES = OPTIONS.count(
+    "hoodie.client.heartbeat.tolerable.misses",
+    2,
+    "A writer that has not said so for as many intervals is taken for dead, but none before two minutes are over.",
 )

@@ -13,7 +13,6 @@ __all__ = ["declare_ignored"]
 _ON = ("true",)
 _OFF = ("false",)
 _KEPT = "every write keeps all indexes that a table has in step, and t.indexes.drop(…) alone drops one"
-_LIVES = "a writer says every 60 seconds that it lives, and is taken for dead 120 seconds after it last said so"
 _PUBLISHED = "a write that is published is no error: what fails after that is a warning, and a later write makes up for it"
 
 _IGNORED = (
@@ -30,7 +29,6 @@ _IGNORED = (
         "hoodie.metadata.record.level.index.defer.init",
         _OFF,
         "the record index is there from the first commit on",
-        ("hoodie.metadata.record.index.defer.init",),
     ),
     Ignored(
         "hoodie.metadata.compact.trigger.strategy",
@@ -72,8 +70,6 @@ _IGNORED = (
         _OFF,
         "partitions are those of the table, whatever a catalog lists",
     ),
-    Ignored("hoodie.client.heartbeat.interval_in_ms", ("60000",), _LIVES),
-    Ignored("hoodie.client.heartbeat.tolerable.misses", ("2",), _LIVES),
     Ignored("hoodie.bootstrap.data.queries.only", _OFF, "the _hoodie_* columns of bootstrapped tables are always there"),
 )
 

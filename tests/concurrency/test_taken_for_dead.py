@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,13 @@ from hudimeta.api import plain_write
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.commit.liveness import CLOCK_PATH, Heartbeat, is_alive
+from hudimeta.commit.session import WriteSession
+from hudimeta.config import OPTIONS
 from hudimeta.engine import machine
 from hudimeta.errors import CommitError, StorageError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
+from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import WithoutGuards, finish
 
 
@@ -77,6 +81,54 @@ def test_a_write_of_many_processes_lives_by_its_heartbeat(table: ModelledTable) 
     table.model.write(Operation.UPSERT, simple_rows([30, 2], 3))
     assert report.rolled_back == ()
     finish(table)
+
+
+INTERVAL, MISSES = "hoodie.client.heartbeat.interval_in_ms", "hoodie.client.heartbeat.tolerable.misses"
+
+
+@pytest.mark.parametrize(
+    ("given", "silent_s", "lives"),
+    [
+        ({}, 100, True),
+        ({}, 200, False),
+        ({INTERVAL: "300000"}, 500, True),
+        ({INTERVAL: "300000"}, 700, False),
+        ({MISSES: "5"}, 200, True),
+        ({INTERVAL: "1000"}, 100, True),
+        ({INTERVAL: "1000"}, 200, False),
+    ],
+    ids=str,
+)
+def test_a_writer_may_be_silent_for_as_long_as_options_say(
+    table: ModelledTable, given: dict[str, str], silent_s: int, lives: bool
+) -> None:
+    write = begun(table)
+    seen = machine.now_ms() / 1000 - silent_s
+    os.utime(f"{table.path}/.hoodie/.heartbeat/{write.open_write.instant}", (seen, seen))
+    report = Table(table.path, {**SIMPLE_OPTIONS, **given}).insert(simple_rows([31], 3))
+    assert report.rolled_back == (() if lives else (write.open_write.instant,))
+    write.abort()
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, 60.0), ({INTERVAL: "2000"}, 2.0)], ids=str)
+def test_a_write_says_that_it_lives_as_often_as_options_say(
+    table: ModelledTable, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], expected: float
+) -> None:
+    asked, kind = list[float](), type(machine.machine())
+    plain = kind.every
+
+    def every(self: Any, seconds: float, act: Any, name: str) -> Any:
+        asked.extend([seconds] if "heartbeat" in name else [])
+        return plain(self, seconds, act, name)
+
+    monkeypatch.setattr(kind, "every", every)
+    options = {**SIMPLE_OPTIONS, **given}
+    write = PlainWrite.begin(table.path, options, simple_rows([], 0).schema, overwrite=False)
+    write.commit([write.write(iter(simple_rows([30], 3).to_batches()), 0, 0)])
+    write_rows(
+        WriteSession(WithoutGuards(table.path), OPTIONS.read(SIMPLE_OPTIONS | given)), Operation.INSERT, simple_rows([31], 3)
+    )
+    assert asked == [expected] * 3, "a task, the commit, and a write of one process where no lock of the system tells"
 
 
 BULK = SIMPLE_OPTIONS | {"hoodie.datasource.write.operation": "bulk_insert"}

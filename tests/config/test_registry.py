@@ -111,7 +111,7 @@ def test_every_hint_of_what_is_not_done_is_a_sentence() -> None:
             "bytes of a row",
         ),
         ("hoodie.metadata.compact.trigger.strategy", "NUM_COMMITS", "TIME_ELAPSED", "max.delta.commits"),
-        ("Hoodie.Client.Heartbeat.interval_in_ms", "60000", "300000", "every 60 seconds"),
+        ("Hoodie.Hfile.compression.algorithm", "GZ", "ZSTD", "gzip"),
     ],
 )
 def test_what_is_done_otherwise_is_told_once(
