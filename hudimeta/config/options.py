@@ -352,7 +352,8 @@ LOG_KEYS = OPTIONS.flag(
     "hudimeta.log.keys",
     True,
     "Log files carry a bloom filter and the smallest and greatest of their keys, and what is known of the logs before them; "
-    "look-ups and reads of single keys then pass over logs. False neither writes nor asks them.",
+    "look-ups and reads of single keys then pass over logs, and merges over blocks that later ones replace. False neither "
+    "writes nor asks them.",
 )
 LOG_INSERTS = OPTIONS.flag(
     "hudimeta.log.inserts",

@@ -89,6 +89,7 @@ class ScanReport(Report):
         rows_ruled_out: Rows that were not read, as the bounds of their pages say that none matches.
         log_blocks: Blocks that were merged.
         blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
+        blocks_outdone: Blocks among the merged ones that were not unpacked, as later ones have all of their keys.
         spilled: Bytes that went to temporary files, because a slice's log did not fit `hudimeta.merge.memory.bytes`.
         requests: By (kind, purpose).
         bytes_read: Bytes that requests with a known length returned.
@@ -124,6 +125,7 @@ class ScanReport(Report):
     logs_passed_by: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
+    blocks_outdone: int = 0
     spilled: int = 0
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     bytes_read: int = 0
@@ -205,6 +207,8 @@ class ScanReport(Report):
             lines.append(("logs", f"{self.logs_passed_by:,} of {self.logs_asked:,} log files not read, by their keys"))
         if self.log_blocks or self.blocks_ignored:
             lines.append(("log blocks", f"{self.log_blocks:,} merged, {self.blocks_ignored:,} ignored"))
+        if self.blocks_outdone:
+            lines.append(("log blocks", f"{self.blocks_outdone:,} of them not unpacked, as later ones have all of their keys"))
         if self.spilled:
             lines.append(("spilled", f"{self.spilled:,} bytes of log and base rows to temporary files"))
         if self.requests:

@@ -372,6 +372,7 @@ class Scan:
             logs_passed_by=counts.logs_passed_by,
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
+            blocks_outdone=counts.blocks_outdone,
             spilled=counts.spilled,
             requests=requests.by_purpose(self._opened.mark),
             bytes_read=sum(r.n_bytes for r in requests.since(self._opened.mark)),

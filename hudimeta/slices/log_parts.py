@@ -23,6 +23,7 @@ __all__ = [
     "LogPart",
     "data_part",
     "delete_part",
+    "deleted_rows",
     "deletes_of",
     "read_log_parts",
     "rows_of",
@@ -168,7 +169,7 @@ def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRu
         rules: What marks a row as a delete.
         partial: The block holds only the columns that its write changed.
     """
-    deleted = _deleted_rows(raw, rules)
+    deleted = deleted_rows(raw, rules)
     if not partial:
         rows = conform(raw, schema)
         return DataPart(rows, deleted, _natural_rows(rows, deleted, rules))
@@ -182,7 +183,7 @@ def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRu
     return DataPart(rows, deleted, _natural_rows(rows, deleted, rules), frozenset(field.name for field in given))
 
 
-def _deleted_rows(raw: pa.Table, rules: MergeRules) -> _Mask:
+def deleted_rows(raw: pa.Table, rules: MergeRules) -> _Mask:
     """Which rows are deletes: by Hudi's flag, by Hudi's operation column, or by the table's own marker."""
     import pyarrow.compute as pc
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.config import OPTIONS, Options
-from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
+from hudimeta.config.options import LOG_KEYS, MERGE_MEMORY, MERGER, SPILL_FOLDER
 from hudimeta.errors import FileRemoved, NotFound
 from hudimeta.redaction import redacted
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
@@ -95,6 +95,7 @@ class ReadTask:
         batch_rows: Most rows of a batch.
         footers: Leave out row groups of base files that hold no match as the files' footers say.
         log_keys: Leave out log files that touch none of the keys that the predicate asks for, as the files' ends say.
+        block_keys: Leave out log blocks of which later ones have all keys, as their footers and key columns say.
         merge_options: Options that merging goes by, by their names.
         skip_damage: Leave out file slices with a damaged file, and say so, instead of failing; for reads of users only.
         merged_range: Of a merge-on-read table, whose rows alone are merged; None for all.
@@ -116,6 +117,7 @@ class ReadTask:
     batch_rows: int = 1 << 16
     footers: bool = True
     log_keys: bool = False
+    block_keys: bool = False
     merge_options: Mapping[str, str] = field(default_factory=dict)
     beside: ArrowPredicate | None = None
     skip_damage: bool = False
@@ -228,6 +230,7 @@ def task_at(snapshot: Snapshot, columns: tuple[str, ...], predicate: Bound | Non
         history=snapshot.history,
         storage_options=storage_options_of(texts),
         footers=False,
+        block_keys=snapshot.options.get(LOG_KEYS),
         merge_options={k: v for k, v in texts.items() if k in MERGE_OPTIONS},
     )
 

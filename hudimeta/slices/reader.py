@@ -58,6 +58,7 @@ class ReadCounts:
     logs_passed_by: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
+    blocks_outdone: int = 0
     spilled: int = 0
     corrupt: list[str] = field(default_factory=list)
     ruled_out: dict[str, str] = field(default_factory=dict)
@@ -144,6 +145,7 @@ class SliceReader:
             return
         from hudimeta.slices.bounded_merge import merged_rows
 
+        blocks = self._without_outdone(blocks)
         pieces = self._base_rows(file_slice, task.merged)
         pieces = pieces if task.merged_range is None else map(task.merged_range.taking_part, pieces)
         base = (self._with_keys(piece) for piece in pieces)
@@ -259,6 +261,17 @@ class SliceReader:
         self.counts.blocks_ignored += blocks.invisible + blocks.rolled_back + blocks.superseded
         self.counts.corrupt += map(str, blocks.corrupt)
         return blocks
+
+    def _without_outdone(self, blocks: SliceBlocks) -> SliceBlocks:
+        """The blocks of which a row may win."""
+        task = self.task
+        if not task.block_keys or task.history is not None or task.virtual_keys:
+            return blocks
+        from hudimeta.slices.outdone_blocks import without_outdone
+
+        left = without_outdone(blocks.blocks, task.rules)
+        self.counts.blocks_outdone += len(blocks.blocks) - len(left)
+        return replace(blocks, blocks=left)
 
     def _logs(self, file_slice: FileSlice) -> list[SliceLog]:
         """The slice's log files."""

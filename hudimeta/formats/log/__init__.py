@@ -24,7 +24,7 @@ from hudimeta.formats.log.framing import (
     read_blocks,
 )
 from hudimeta.formats.log.key_index import KeyIndex, KeyProbe, LogFileKeys, encode_key_index
-from hudimeta.formats.log.key_tail import KeyTail, read_key_tail
+from hudimeta.formats.log.key_tail import KeyTail, keys_of_block, read_key_tail
 from hudimeta.formats.log.positions import decode_positions, encode_positions
 from hudimeta.formats.log.seal import seal_blocks
 from hudimeta.formats.log.whole_file import verify_log_file
@@ -54,6 +54,7 @@ __all__ = [
     "encode_parquet_content",
     "encode_positions",
     "frame_block",
+    "keys_of_block",
     "open_hfile_block",
     "outline",
     "outline_blocks",

@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.log.key_index import ENTRY_KEY, KeyIndex, decode_key_index
+from hudimeta.formats.log.block import BlockType, LogBlock
+from hudimeta.formats.log.key_index import ENTRY_KEY, KeyIndex, LogFileKeys, decode_key_index
 from hudimeta.formats.parquet import check_seal, entry_in
 from hudimeta.formats.parquet.pages import chunk_span
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.formats.parquet.whole_footer import MAGIC
 
-__all__ = ["KeyTail", "read_key_tail"]
+__all__ = ["KeyTail", "keys_of_block", "read_key_tail"]
 
 TAIL_PART: Final = 8
 LEAST_TAIL: Final = 16 << 10
@@ -132,6 +133,31 @@ def read_key_tail(read: ReadRange, path: str, size: int) -> KeyTail | None:
             return _of_block(window, path, end - length, content_end)
         end -= length
     return None
+
+
+def keys_of_block(block: LogBlock) -> LogFileKeys | None:
+    """What the footer of a Parquet block says of the keys that its file touches: those of the block are among them.
+
+    Args:
+        block: With its content.
+
+    Returns:
+        None where nothing is said, or nothing that can be believed: the rows do not need it.
+    """
+    content = block.content
+    if block.type is not BlockType.PARQUET_DATA or len(content) < _END:
+        return None
+    start = len(content) - _END - int.from_bytes(content[-_END : -len(MAGIC)], "little")
+    if start < 0:
+        return None
+    footer = bytes(content[start:])
+    try:
+        if ENTRY_KEY.encode() not in footer or not check_seal(footer, block.path, block.content_offset + start):
+            return None
+        entry = entry_in(footer, ENTRY_KEY)
+        return None if entry is None else decode_key_index(entry, block.path, 0).own
+    except CorruptFileError:
+        return None
 
 
 def _of_block(window: _Window, path: str, block_start: int, content_end: int) -> KeyTail | None:
