@@ -1,7 +1,10 @@
-"""P17: planning a read of 1,000 partitions where every request takes 50 ms, as from a far-away store.
+"""P17: planning a read of 1,000 partitions, and reading seventy files, where every request takes 50 ms, as from far away.
 
 The metadata table answers with the same few requests however many partitions there are; a listing asks once for each. It is
 measured as programs do it, one folder after the other, and as hudimeta lists tables without a metadata table, eight at a time.
+
+Files are opened ahead of their turn; the other side opens one after the other, as those of a disk. Opening one is one request
+here: what is read of it is mapped from the disk.
 """
 
 from __future__ import annotations
@@ -11,13 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from benchmarks import ours, synthetic
-from benchmarks.case import OURS, Case, Settings, times_faster
+from benchmarks import lineitem, ours, p21_binary_copy, synthetic, written
+from benchmarks.case import OURS, Case, Settings, Side, times_faster
 from benchmarks.job import Job
 
 LATENCY_S = 0.05
-LISTING, PARALLEL = "listing", "8 listings"
+LISTING, PARALLEL, IN_TURN = "listing", "8 listings", "one by one"
 
 
 def shape(settings: Settings) -> synthetic.Shape:
@@ -86,6 +90,29 @@ def listed_at_once(path: Path) -> int:
     return int(plain.scan().plan().slices.num_rows)
 
 
+def _pieces(settings: Settings) -> Path:
+    return written.in_pieces(settings, p21_binary_copy.PIECES)
+
+
+def _scan(*, narrow: bool, ahead: bool) -> Side:
+    def run(job: Job) -> None:
+        path, found = _pieces(job.settings), 0
+        where = lineitem.narrow(job.settings) if narrow else None
+        nearby = mock.patch("hudimeta.storage.at_once.is_nearby", return_value=not ahead)
+        with ours.storage_wrapped(_far), nearby:
+            for _ in range(job.rounds):
+                with job.timed():
+                    found = ours.scan(path, where)
+        job.fact("rows", found)
+
+    return run
+
+
+def _scan_case(name: str, title: str, *, narrow: bool) -> Case:
+    sides = {OURS: _scan(narrow=narrow, ahead=True), IN_TURN: _scan(narrow=narrow, ahead=False)}
+    return Case(f"P17-{name}", f"{title} of seventy files, 50 ms a request", sides, (), rounds=3, prepare=_pieces)
+
+
 CASES = [
     Case(
         "P17",
@@ -94,5 +121,7 @@ CASES = [
         (times_faster(LISTING, 100, "warm.wall", only_at_full_scale=True),),
         rounds=2,
         prepare=table,
-    )
+    ),
+    _scan_case("scan", "a scan", narrow=False),
+    _scan_case("narrow", "1 % of the rows", narrow=True),
 ]

@@ -217,7 +217,8 @@ class IndexReader:
         return pa.concat_tables(tables) if tables else codec.schema.empty_table()
 
     def _read_stem(self, codec: Codec, selections: Sequence[tuple[FileGroup, Select]]) -> pa.Table:
-        bases = [self._sources.select(group.base, select, codec.decode) for group, select in selections if group.base]
+        chosen = [(group.base, select) for group, select in selections if group.base]
+        bases = self._sources.selected(chosen, codec.decode)
         base = pa.concat_tables([codec.schema.empty_table(), *bases])
         return merge(base, self._log_rows(codec, selections), codec.key, codec.unite)
 

@@ -16,7 +16,7 @@ from hudimeta.metadata.kept import MOST_LOGS, SMALL_BYTES, SMALL_LOG_BYTES, Kept
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import at_once
+from hudimeta.storage.at_once import at_once, files_at_once
 
 __all__ = ["Batches", "Decode", "Select", "SliceFiles", "shown"]
 
@@ -182,6 +182,10 @@ class SliceFiles:
         reader, path = self.base(file), shown(file.path)
         with _telling_what_is_gone():
             return decode(select(reader), schema_of(reader, path), path)
+
+    def selected(self, chosen: Sequence[tuple[GroupBaseFile, Select]], decode: Decode) -> list[pa.Table]:
+        """Some records of each of several base files, in order."""
+        return files_at_once(lambda one: self.select(*one, decode), chosen, self._storage)
 
     def decode(self, entries: Sequence[LogEntry], decode: Decode, select: Select = HFileReader.scan) -> Iterator[pa.Table]:
         """Some records of log entries that have any, in their order.

@@ -141,7 +141,8 @@ class Scan:
     # Rows
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch; one file slice is in memory at a time, and none is opened after the last row of a limit.
+        """The rows, batch by batch; one file slice is in memory at a time, of a far-away store some small ones, and none is
+        opened after the last row of a limit.
 
         >>> sum(batch.num_rows for batch in table.scan().to_batches())         # doctest: +SKIP
         """
@@ -159,8 +160,9 @@ class Scan:
                     raise
 
     def _batches(self, task: ReadTask | None = None) -> Iterator[pa.RecordBatch]:
-        rows = read_split(task or self.task, self._whole(), self._snapshot.storage, self._counts)
-        batches = first_rows(self._request.limit, rows)
+        limit = self._request.limit
+        rows = read_split(task or self.task, self._whole(), self._snapshot.storage, self._counts, ahead=limit is None)
+        batches = first_rows(limit, rows)
         begin = time.perf_counter()
         for batch in batches:
             self._read_seconds += time.perf_counter() - begin

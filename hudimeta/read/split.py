@@ -37,6 +37,10 @@ FILE_COST = 4 << 20
 """Bytes that opening a file counts for, so that thousands of tiny files do not become one split."""
 
 
+_FILTERED_SHARE = 8
+"""So much of a file a predicate is taken to leave, for a start: whoever reads more of it ahead pauses until it is taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """Slices that one process reads one after the other."""
@@ -93,7 +97,12 @@ def _can_be_cut(whole: FileSlice) -> bool:
 
 
 def read_split(
-    task: ReadTask, split: Split, storage: Storage | None = None, counts: ReadCounts | None = None
+    task: ReadTask,
+    split: Split,
+    storage: Storage | None = None,
+    counts: ReadCounts | None = None,
+    *,
+    ahead: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split.
 
@@ -102,6 +111,7 @@ def read_split(
         split: Of the same scan.
         storage: Rooted at the table; None opens the task's location.
         counts: Where to count what was read; None for nowhere.
+        ahead: Of a far-away store, slices are read before it is their turn, see `read.ahead`; False for whoever may stop.
 
     Yields:
         Batches of `task.output_schema`, none of them empty, of at most `task.batch_rows` rows.
@@ -111,13 +121,44 @@ def read_split(
     """
     from hudimeta.storage import open_storage
 
-    reader = _reader_of(task, storage or open_storage(task.location, task.storage_options))
-    if counts is not None:
-        reader.counts = counts
+    storage = storage or open_storage(task.location, task.storage_options)
     with task.telling_removals():
+        for table in _tables(task, split, storage, counts, ahead):
+            yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
+
+
+def _tables(task: ReadTask, split: Split, storage: Storage, counts: ReadCounts | None, ahead: bool) -> Iterator[pa.Table]:
+    if not ahead or len(split.slices) < 2 or not _may_read_ahead(task, storage):
+        reader = _reader_of(task, storage)
+        if counts is not None:
+            reader.counts = counts
         for file_slice in split.slices:
-            for table in reader.readable(file_slice):
-                yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
+            yield from reader.readable(file_slice)
+        return
+
+    from hudimeta.read.ahead import read_ahead
+    from hudimeta.slices.reader import ReadCounts
+
+    def read(file_slice: FileSlice, counts: ReadCounts) -> Iterator[pa.Table]:
+        reader = _reader_of(task, storage)  # which is not for several threads
+        reader.counts = counts
+        return reader.readable(file_slice)
+
+    weights = [_weight(task, one) for one in split.slices]
+    yield from read_ahead(read, split.slices, weights, ReadCounts() if counts is None else counts)
+
+
+def _may_read_ahead(task: ReadTask, storage: Storage) -> bool:
+    """Functions of users that merge rows need not be able to run beside themselves; changes of a commit are read in order."""
+    from hudimeta.slices.read_task import ReadTask
+    from hudimeta.storage.at_once import reads_ahead
+
+    return type(task) is ReadTask and task.rules.merger is None and reads_ahead(storage)
+
+
+def _weight(task: ReadTask, one: FileSlice) -> int:
+    """Bytes that a slice counts for where it is read ahead: of few of them, where pages without a match are left out."""
+    return one.size // _FILTERED_SHARE if task.footers and not one.log_files else one.size
 
 
 def first_rows(rows: int | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

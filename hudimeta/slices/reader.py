@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -62,6 +62,12 @@ class ReadCounts:
     spilled: int = 0
     corrupt: list[str] = field(default_factory=list)
     ruled_out: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: ReadCounts) -> None:
+        """Count what another reader did."""
+        for field_ in fields(self):
+            mine, its = getattr(self, field_.name), getattr(other, field_.name)
+            setattr(self, field_.name, mine | its if isinstance(mine, dict) else mine + its)
 
     def add_spilled(self, size: int) -> None:
         """Count bytes that went to disk."""

@@ -14,9 +14,21 @@ if TYPE_CHECKING:
 
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["FEW_NEARBY", "PARALLEL_REQUESTS", "StayingThreads", "at_once", "is_nearby"]
+__all__ = [
+    "FEW_NEARBY",
+    "PARALLEL_FILES",
+    "PARALLEL_REQUESTS",
+    "StayingThreads",
+    "at_once",
+    "files_at_once",
+    "is_nearby",
+    "pieces_at_once",
+    "reads_ahead",
+]
 
 PARALLEL_REQUESTS = 16
+PARALLEL_FILES = 8
+"""Of a far-away store so many are worked on at once. Each takes several requests, one after the other, that mostly wait."""
 FEW_NEARBY = 16
 """Each hand-over to a thread waits for a core, for long where many processes are at work."""
 
@@ -82,3 +94,30 @@ def at_once(request: Callable[[T], R], items: Sequence[T], storage: Storage | No
     if len(items) <= few or not machine().threads:
         return [request(item) for item in items]
     return list(_REQUESTS.pool.map(request, items))
+
+
+def pieces_at_once(request: Callable[[T], R], items: Sequence[T], storage: Storage) -> list[R]:
+    """As `at_once`, for pieces of one file: of a file nearby all are asked for by the caller's own thread."""
+    return [request(item) for item in items] if is_nearby(storage) else at_once(request, items)
+
+
+_FILES_NAME = "hudimeta-files"
+_FILES = StayingThreads(PARALLEL_FILES, _FILES_NAME)
+
+
+def reads_ahead(storage: Storage) -> bool:
+    """Whether several files are worked on at once: those of a far-away store, but by no thread that is one of these."""
+    return not is_nearby(storage) and machine().threads and not threading.current_thread().name.startswith(_FILES_NAME)
+
+
+def files_at_once(work: Callable[[T], R], items: Sequence[T], storage: Storage) -> list[R]:
+    """What is made of some files, in order; of a far-away store `PARALLEL_FILES` at once.
+
+    Args:
+        work: Reads one file, or some that belong together, by as many requests as that takes.
+        items: The files.
+        storage: Where they lie.
+    """
+    if len(items) < 2 or not reads_ahead(storage):
+        return [work(item) for item in items]
+    return list(_FILES.pool.map(work, items))

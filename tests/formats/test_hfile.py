@@ -7,6 +7,7 @@ import itertools
 import random
 import struct
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,9 @@ class CountedRange:
     def read(self, offset: int, length: int) -> bytes:
         self.requests.append((offset, length))
         return self.data[offset : offset + length]
+
+    def read_all(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        return [self.read(*span) for span in spans]
 
 
 def large_file(count: int = 60_000, packing: Packing = PLAIN) -> tuple[list[bytes], bytes]:

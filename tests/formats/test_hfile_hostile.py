@@ -8,6 +8,7 @@ import random
 import struct
 import tracemalloc
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -251,6 +252,9 @@ def test_a_source_that_gives_less_than_it_said_is_refused() -> None:
 
         def read(self, offset: int, length: int) -> bytes:
             return bytes(length // 2)
+
+        def read_all(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+            return [self.read(*span) for span in spans]
 
     with pytest.raises(CorruptFileError, match="10000 bytes from byte 0"):
         HFileReader(Short())

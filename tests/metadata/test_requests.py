@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections import Counter
@@ -22,6 +23,7 @@ from hudimeta.storage import CountingStorage
 from hudimeta.types import Action
 from tests.conftest import Unpack
 from tests.metadata.opened import open_metadata
+from tests.read.far_away import FarAway
 
 
 def asked(storage: CountingStorage) -> Counter[str]:
@@ -248,3 +250,19 @@ def test_record_index_kept_by_partition(rich_table: Unpack) -> None:
     order = [("record_key", "ascending"), ("partition_path", "ascending")]
     columns = ["record_key", "partition_path", "instant_ms"]
     assert found.select(columns).sort_by(order).equals(everything.select(columns).sort_by(order))
+
+
+def test_requests_of_a_look_up_far_away_do_not_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends of all file groups at once, then all blocks that hold a key: not one after the other."""
+    keys = sorted(hashlib.sha256(b"%d" % number).hexdigest() for number in range(80_000))
+    rows = pa.table({"id": keys, "n": range(len(keys))})
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", indexes=[])
+    table.bulk_insert(rows)
+    table.indexes.create(type="record_index", options={"hoodie.metadata.record.index.min.filegroup.count": "2"})
+    wanted = keys[:: len(keys) // 16]
+
+    far = FarAway(meeting=6)
+    far.begin(monkeypatch)
+    found = hudimeta.Table(tmp_path / "t").metadata.record_index(pa.array(wanted))
+    assert sorted(found["record_key"].to_pylist()) == wanted
+    assert far.most >= 6, "more than there are files"

@@ -9,7 +9,7 @@ import pytest
 
 from hudimeta.errors import NotFound
 from hudimeta.storage import open_storage
-from hudimeta.storage.at_once import PARALLEL_REQUESTS, at_once
+from hudimeta.storage.at_once import PARALLEL_FILES, PARALLEL_REQUESTS, at_once, files_at_once, pieces_at_once
 from tests.elsewhere import only_when
 
 FORK = "fork" in multiprocessing.get_all_start_methods()
@@ -39,6 +39,31 @@ def test_the_first_error_is_raised_and_the_threads_go_on(tmp_path):
     with pytest.raises(NotFound):
         at_once(storage.read, ["there", "not there"])
     assert at_once(storage.read, ["there", "there"]) == [b"1", b"1"]
+
+
+def test_files_of_a_store_far_away_are_worked_on_at_once_each_by_requests_of_its_own(tmp_path, monkeypatch):
+    storage = open_storage(str(tmp_path))
+    names = [f"f{number}" for number in range(PARALLEL_FILES)]
+    for name in names:
+        storage.put(name, name.encode())
+    together = threading.Barrier(PARALLEL_FILES, timeout=60)
+
+    def work(name):
+        together.wait()
+        # Whoever works on files beside others does not wait for these to end.
+        (inner,) = set(files_at_once(lambda _: threading.current_thread(), [1, 2], storage))
+        assert inner is threading.current_thread()
+        return pieces_at_once(storage.read, [name] * 3, storage)
+
+    monkeypatch.setattr("hudimeta.storage.at_once.is_nearby", lambda storage: False)
+    assert files_at_once(work, names, storage) == [[name.encode()] * 3 for name in names]
+
+
+def test_files_nearby_are_read_by_the_caller(tmp_path):
+    storage = open_storage(str(tmp_path))
+    caller = threading.current_thread()
+    assert set(files_at_once(lambda _: threading.current_thread(), range(50), storage)) == {caller}
+    assert set(pieces_at_once(lambda _: threading.current_thread(), range(50), storage)) == {caller}
 
 
 @only_when(FORK, "a system that forks processes")

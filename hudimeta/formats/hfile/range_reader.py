@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import pieces_at_once
 
 __all__ = ["BytesRange", "RangeReader", "StorageRange", "as_range_reader"]
 
@@ -20,6 +22,9 @@ class RangeReader(Protocol):
 
     def read(self, offset: int, length: int) -> bytes | memoryview:
         """`length` bytes from `offset`, fewer at the end of the file."""
+
+    def read_all(self, spans: Sequence[tuple[int, int]]) -> Sequence[bytes | memoryview]:
+        """The bytes of each (offset, length), as `read` gives them; requests that need not wait for each other do not."""
 
 
 class BytesRange:
@@ -36,6 +41,10 @@ class BytesRange:
     def read(self, offset: int, length: int) -> memoryview:
         """A view of `length` bytes from `offset`."""
         return self._data[offset : offset + length]
+
+    def read_all(self, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """Views of each (offset, length)."""
+        return [self.read(offset, length) for offset, length in spans]
 
 
 class StorageRange:
@@ -76,6 +85,10 @@ class StorageRange:
                 raise CorruptFileError(self._shown, at, f"a file of {self._size} bytes", f"{len(data)} bytes")
             return data
         return self._storage.read_range(self._path, offset, length)
+
+    def read_all(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        """One request for each (offset, length), some at once; raises as `read` does."""
+        return pieces_at_once(lambda span: self.read(*span), spans, self._storage)
 
 
 def as_range_reader(source: RangeReader | bytes | bytearray | memoryview) -> RangeReader:

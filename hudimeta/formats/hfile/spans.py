@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile.range_reader import RangeReader
@@ -53,10 +53,9 @@ class SpanReader:
         if self._held_from == self.size:
             self._read_tail()
         result: list[memoryview] = [memoryview(b"")] * len(spans)
-        for group in self._merged(spans):
-            begin = spans[group[0]][0]
-            end = max(spans[i][0] + spans[i][1] for i in group)
-            data = self._stretch(begin, end)
+        groups = self._merged(spans)
+        stretches = [(spans[group[0]][0], max(sum(spans[i]) for i in group)) for group in groups]
+        for group, (begin, _), data in zip(groups, stretches, self._stretches(stretches), strict=True):
             for i in group:
                 offset, length = spans[i]
                 result[i] = data[offset - begin : offset - begin + length]
@@ -77,24 +76,28 @@ class SpanReader:
                 begin, end = offset, offset + length
         return groups
 
-    def _stretch(self, begin: int, end: int) -> memoryview:
+    def _stretches(self, wanted: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
+        """The bytes between each (begin, end), from the tail where it has them."""
         held_from = self._held_from
-        if begin >= held_from:
-            return self._held[begin - held_from : end - held_from]
-        if end <= held_from:
-            return self._request(begin, end)
-        missing = self._request(begin, held_from)
-        return memoryview(b"".join((missing, self._held[: end - held_from])))
+        missing = iter(self._requests([(begin, min(end, held_from)) for begin, end in wanted if begin < held_from]))
+        for begin, end in wanted:
+            if begin >= held_from:
+                yield self._held[begin - held_from : end - held_from]
+            elif end <= held_from:
+                yield next(missing)
+            else:
+                yield memoryview(b"".join((next(missing), self._held[: end - held_from])))
 
     def _read_tail(self) -> None:
         tail = self.size
         if self.size > _SMALL_FILE:
             tail = min(max(self.size // _TAIL_SHARE, _TAIL_MIN), _TAIL_MAX)
-        self._held = self._request(self.size - tail, self.size)
+        (self._held,) = self._requests([(self.size - tail, self.size)])
         self._held_from = self.size - tail
 
-    def _request(self, begin: int, end: int) -> memoryview:
-        data = memoryview(self._source.read(begin, end - begin))
-        if len(data) != end - begin:
-            raise CorruptFileError(self._path, begin + len(data), f"{end - begin} bytes from byte {begin}", f"{len(data)}")
-        return data
+    def _requests(self, wanted: Sequence[tuple[int, int]]) -> list[memoryview]:
+        found = [memoryview(data) for data in self._source.read_all([(begin, end - begin) for begin, end in wanted])]
+        for (begin, end), data in zip(wanted, found, strict=True):
+            if len(data) != end - begin:
+                raise CorruptFileError(self._path, begin + len(data), f"{end - begin} bytes from byte {begin}", f"{len(data)}")
+        return found

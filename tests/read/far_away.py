@@ -1,0 +1,64 @@
+"""A local table as if it lay far away: requests are slow enough to meet each other, and are counted as they do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudimeta.storage.local import LocalStorage
+
+
+class FarAway:
+    """Requests for files that lie far away.
+
+    Args:
+        meeting: Requests for base files and base HFiles wait until so many are there together, at most a second.
+
+    Attributes:
+        most: The most requests that were there together.
+        opened: Names of the base files that were opened, in order.
+    """
+
+    def __init__(self, meeting: int = 1) -> None:
+        self.most, self.opened = 0, list[str]()
+        self._meeting, self._here = meeting, 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def asked(self, path: str) -> Iterator[None]:
+        """A request for a file, for as long as it lasts."""
+        if not path.endswith((".parquet", ".hfile")):
+            yield
+            return
+        with self._changed:
+            self._here += 1
+            self.most = max(self.most, self._here)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.most >= self._meeting, timeout=1)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._here -= 1
+
+    def begin(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let every local table that is opened from now on lie far away."""
+        read_range, open_input = LocalStorage.read_range, LocalStorage.open_input
+
+        def ranged(storage: LocalStorage, path: str, offset: int, length: int) -> bytes:
+            with self.asked(path):
+                return read_range(storage, path, offset, length)
+
+        def opened(storage: LocalStorage, path: str, size: int = 0) -> Any:
+            with self.asked(path):
+                self.opened.append(Path(path).name)
+                return open_input(storage, path, size)
+
+        monkeypatch.setattr(LocalStorage, "read_range", ranged)
+        monkeypatch.setattr(LocalStorage, "open_input", opened)
+        monkeypatch.setattr("hudimeta.storage.at_once.is_nearby", lambda storage: False)
