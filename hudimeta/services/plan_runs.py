@@ -34,6 +34,10 @@ def put_plan(session: WriteSession, action: Action, encoded: Callable[[Snapshot]
     """
     with session.lock.held():
         snapshot = session.snapshot_now()
+        if any(i.action is Action.INDEXING for i in snapshot.timeline.completed):
+            # Of what was built before the plan its run is not told: the session may have read the properties before that.
+            session.reload()
+            snapshot = session.snapshot_at(snapshot.timeline)
         content = encoded(snapshot)
         return None if content is None else session.coordinator.plan(snapshot.timeline, action, content)
 

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
-from hudimeta.indexes.built_meanwhile import built_since
 from hudimeta.indexes.column_stats.stored_files import bounds_of_late_files, file_bounds, log_bounds
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, answers, column_stats, partition_stats
@@ -43,8 +42,7 @@ class ColumnStatsKeep:
     def delta(self, partition: str, change: CommitChange) -> IndexDelta:
         """The statistics that came with the files, or of their rows where the index is younger than the write."""
         known = [f.statistics for f in change.written]
-        if partition in built_since(change.table, change.instant):
-            known += bounds_of_late_files(change, change.table.index_definitions[partition])
+        known += bounds_of_late_files(change, change.table.index_definitions[partition])
         rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *known])
         return IndexDelta([PartitionDelta(partition, column_stats.encode_values(rows, change.layout))])
 
@@ -209,9 +207,7 @@ def _is_silent(kind: pa.DataType, stated: pa.Table, looked_at: Collection[str]) 
 
 
 def _without_statistics(change: CommitChange) -> set[str]:
-    """Partitions with new rows of which nothing is known, because the index is younger than their files."""
-    if not {column_stats.PARTITION, partition_stats.PARTITION} & built_since(change.table, change.instant).keys():
-        return set()
+    """Partitions with new rows of which nothing is known, because the index is younger than what their writer knew."""
     return {f.partition_path for f in change.written if f.rows and not len(f.statistics)}
 
 

@@ -42,7 +42,11 @@ def log_bounds(source: IndexSource, definition: IndexDefinition) -> Sequence[tup
 
 
 def bounds_of_late_files(change: CommitChange, definition: IndexDefinition) -> Sequence[pa.Table]:
-    """Rows of `column_stats.SCHEMA` of the files of a write that came without statistics."""
+    """Rows of `column_stats.SCHEMA` of the files of a write that came without statistics.
+
+    Their writer did not know of the index. It may have been built before the write's instant, too: a service's plan, or a write
+    that waited, has an instant that is younger than the properties that its writer has read.
+    """
     parts = [file_part(f.partition_path, f.name, f.size) for f in change.written if f.rows and not len(f.statistics)]
     if not parts:
         return []
