@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from hudimeta.cached import cached_property
 from hudimeta.config import options as keys
+from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
 from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
 from hudimeta.indexes.bucket.consistent_hashing import HashRings
@@ -26,7 +27,8 @@ from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
-from hudimeta.table.key_file import FilesOf, KeyFile
+from hudimeta.storage.at_once import PARALLEL_FILES, reads_ahead
+from hudimeta.table.key_file import FilesOf, KeyFile, RunAll
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Operation
@@ -181,7 +183,7 @@ class KeyLookup:
         return BucketLookUp(self._files_of, self._buckets(settings))
 
     def _index(self, choice: IndexChoice) -> Index:
-        read, run_all = self._table.key_reader(alive=choice.is_global), self._session.engine.map
+        read = self._table.key_reader(alive=choice.is_global)
         if choice.buckets is not None:
             return self._bucket_index
         if choice.kind is IndexKind.RECORD_INDEX:
@@ -194,14 +196,22 @@ class KeyLookup:
             return RecordWindowLookUp(partial(self._table.window.opened, self._files_of), self._bloom_over)
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
             return self._bloom_over(self._files_with_ranges, is_global=choice.is_global)
-        return SimpleLookUp(self._files_with_ranges, read, run_all, is_global=choice.is_global)
+        return SimpleLookUp(self._files_with_ranges, read, self._run_all, is_global=choice.is_global)
+
+    @property
+    def _run_all(self) -> RunAll:
+        """Reads keys of files side by side: of a far-away store of more than there are cores, since that mostly waits."""
+        engine = self._session.engine
+        if isinstance(engine, LocalEngine) and 1 < engine.workers < PARALLEL_FILES and reads_ahead(self._session.storage):
+            return LocalEngine(PARALLEL_FILES).map
+        return engine.map
 
     def _bloom_over(self, files_of: FilesOf, *, is_global: bool = False) -> BloomFiltersLookUp:
         metadata, filters = self._table.snapshot.metadata, None
         if metadata is not None and _BLOOM_FILTERS in metadata.ready:
             filters = partial(answers.file_filters, metadata)
         read = self._table.key_reader(alive=is_global)
-        return BloomFiltersLookUp(files_of, read, self._session.engine.map, filters, is_global=is_global)
+        return BloomFiltersLookUp(files_of, read, self._run_all, filters, is_global=is_global)
 
     def _buckets(self, settings: BucketSettings) -> Buckets:
         timeline = self._table.snapshot.timeline
