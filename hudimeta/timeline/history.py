@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +178,7 @@ class History:
         return self.current()[1]
 
     def current(self) -> tuple[int, tuple[ManifestEntry, ...]]:
-        """The number of the current manifest and the files that it names; 0 and none where nothing was archived.
+        """The greatest number of a manifest, and the files that make up the history; 0 and none where nothing was archived.
 
         A manifest that was lost would take the instants along that it alone names, so a file that the newest one does not
         name raises the question which `_version_` names. It may be a leftover, and the question costs a request.
@@ -188,16 +188,28 @@ class History:
         """
         asked = 0
         while True:
-            newest, names = self._listed()
-            entries = self._decoded(newest) if newest else ()
+            numbers, names = self._listed()
+            newest, entries = next(iter(numbers), 0), self._published(numbers, names)
             unnamed = {name for name in names if is_history_file(name)} - {entry.name for entry in entries}
-            later = self._version() if unnamed and VERSION_FILE in names else 0
+            later = self._version(names) if unnamed else 0
             if later <= newest:
                 return newest, entries
             if later == asked:
                 path = join(self._folder, f"{MANIFEST_PREFIX}{later}")
                 raise CorruptFileError(path, 0, f"the manifest that {VERSION_FILE} names", "none", _LOST.format(newest))
             asked = later  # an archiver may have published it since the folder was listed
+
+    def _published(self, numbers: Iterable[int], names: Collection[str]) -> tuple[ManifestEntry, ...]:
+        """The files of the newest manifest that counts.
+
+        An archiver that stood still for longer than its lock lasts may put one, as its last request: of files that others took
+        for leftovers and removed. It never came to `_version_`.
+        """
+        for number in numbers:
+            entries = self._decoded(number)
+            if all(entry.name in names for entry in entries) or self._version(names) >= number:
+                return entries
+        return ()
 
     def manifest_number(self) -> int | None:
         """The greatest number of a manifest in the folder; None where nothing was archived. One LIST.
@@ -207,22 +219,24 @@ class History:
         Raises:
             CorruptFileError: There is a `_version_`, but no manifest.
         """
-        return self._listed()[0] or None
+        return next(iter(self._listed()[0]), None)
 
-    def _listed(self) -> tuple[int, set[str]]:
+    def _listed(self) -> tuple[list[int], set[str]]:
+        """Numbers of the manifests, the greatest first, and all names."""
         names = {info.name for info in self._storage.list(self._folder)}
-        found = (_MANIFEST.fullmatch(name) for name in names)
-        newest = max((int(one[1]) for one in found if one), default=0)
-        if not newest and VERSION_FILE in names:
+        numbers = sorted((int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))), reverse=True)
+        if not numbers and VERSION_FILE in names:
             raise CorruptFileError(join(self._folder, VERSION_FILE), 0, "the manifest that it names", "no manifest")
-        return newest, names
+        return numbers, names
 
     def _decoded(self, number: int) -> tuple[ManifestEntry, ...]:
         path = join(self._folder, f"{MANIFEST_PREFIX}{number}")
         return decode_manifest(self._storage.read(path), path)
 
-    def _version(self) -> int:
-        """Which manifest `_version_` names; 0 where it says none."""
+    def _version(self, names: Collection[str]) -> int:
+        """Which manifest `_version_` names; 0 where it says none, or is not there."""
+        if VERSION_FILE not in names:
+            return 0
         found = _NUMBER.fullmatch(self._storage.read(join(self._folder, VERSION_FILE)).strip())
         return int(found[0]) if found else 0
 

@@ -120,7 +120,8 @@ class HistoryWriter:
     def _publish(self, entries: Sequence[ManifestEntry], current: int) -> None:
         number = current + 1
         in_order, name = sorted(entries, key=lambda e: e.name), f"{MANIFEST_PREFIX}{number}"
-        self._storage.put(join(self._history.folder, name), encode_manifest(in_order, name))
+        # Whoever stood still, and put it although others have archived meanwhile, must not replace theirs.
+        self._storage.put_if_absent(join(self._history.folder, name), encode_manifest(in_order, name))
         self._storage.put(join(self._history.folder, VERSION_FILE), str(number).encode())
 
     def remove_unnamed(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from unittest import mock
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import AlreadyExists, CorruptFileError
 from hudimeta.storage import CountingStorage, RequestLog, open_storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history import History
@@ -176,3 +177,27 @@ def test_a_manifest_that_is_published_meanwhile_is_found(tmp_path: Path) -> None
 
     with mock.patch.object(storage, "read", read):
         assert History(storage, FOLDER, 2).load().equals(rows(0, 3))
+
+
+def test_a_manifest_that_came_too_late_does_not_count(tmp_path: Path) -> None:
+    """Its archiver stood still: others have removed the file that it names, as a leftover."""
+    add(tmp_path, 0, 2)
+    late, folder = tmp_path / "late", tmp_path / FOLDER
+    shutil.copytree(folder, late / FOLDER)
+    add(late, 2, 1)
+    shutil.copy(late / FOLDER / "manifest_2", folder)
+    assert history(tmp_path).load().equals(rows(0, 2))
+    HistoryWriter(open_storage(str(tmp_path)), history(tmp_path)).remove_unnamed()
+    add(tmp_path, 2, 1)
+    assert history(tmp_path).load().equals(rows(0, 3))
+    assert (folder / "_version_").read_text() == "3"
+
+
+def test_a_manifest_that_comes_too_late_replaces_none(tmp_path: Path) -> None:
+    add(tmp_path, 0, 2)
+    stale = history(tmp_path)
+    seen = stale.current()
+    add(tmp_path, 2, 1)
+    with mock.patch.object(stale, "current", return_value=seen), pytest.raises(AlreadyExists):
+        HistoryWriter(open_storage(str(tmp_path)), stale).add(rows(3, 1))
+    assert history(tmp_path).load().equals(rows(0, 3))
