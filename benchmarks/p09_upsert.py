@@ -31,7 +31,7 @@ from benchmarks.job import Job
 from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
 
 ROUNDS = 4
-BY_DEFAULT = ("cow-random", "mor-random")
+BY_DEFAULT = ("cow-random", "cow-local", "mor-random", "mor-local")
 """Cases in which Apache Hudi also runs with its default codec."""
 FIXED = 1_500
 LARGE_BATCH = 1_000

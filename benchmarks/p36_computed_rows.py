@@ -7,6 +7,7 @@ computed rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -111,6 +112,7 @@ def _upsert_case() -> Case:
         ROUTED: p09_upsert.through_spark(*what, frame=frame),
         PLAIN: p09_upsert.through_spark(*what, write=routed.saved, frame=frame),
         **versions_of_apache(p09_upsert.by_hudi(*what, query=QUERY)),
+        GZIP: p09_upsert.by_hudi(replace(TABLE, codec="gzip"), *what[1:], query=QUERY),
     }
     prepare = partial(p09_upsert.make_ready, table=TABLE, count=p09_upsert.hundredth, how=RANDOM)
     title = "upsert of 1 %, random keys, rows of a join"
