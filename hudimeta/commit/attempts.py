@@ -88,7 +88,8 @@ def _goes_first(session: WriteSession, instant: str) -> bool:
     if options.get(keys.CLUSTER_UPDATES) != "SparkAllowUpdateStrategy" or not options.get(keys.CLUSTER_ROLLBACK):
         return False
     try:
-        cancel(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING)
+        patience = session.concurrency.patience_s
+        cancel(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING, patience)
     except CommitError:
         return False
     session.notes.append(f"the pending clustering {instant} was taken back: this write changes rows that it was to move")

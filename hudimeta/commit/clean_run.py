@@ -46,6 +46,7 @@ class CleanRunner:
         lock: The table's lock.
         times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
+        patience_s: See `is_alive`.
     """
 
     storage: Storage
@@ -53,6 +54,7 @@ class CleanRunner:
     lock: TableLock
     times: InstantGenerator
     metadata: MetadataCommit | None
+    patience_s: float = 0.0
 
     def run(self, instant: str, engine: Engine | None = None) -> tuple[CleanPlan, int]:
         """Run the clean that is planned at an instant; returns its plan, and how many files were there and are gone.
@@ -64,7 +66,8 @@ class CleanRunner:
         Raises:
             CommitError: There is no such plan, or another process is running it or has just completed it.
         """
-        with running(self.storage, self.properties, self.lock, instant, Action.CLEAN) as (timeline, found):
+        begun = running(self.storage, self.properties, self.lock, instant, Action.CLEAN, self.patience_s)
+        with begun as (timeline, found):
             return self._run(timeline, found, engine or LocalEngine())
 
     def run_new(
@@ -87,7 +90,7 @@ class CleanRunner:
                 instant = planned(self.properties.load_timeline(self.storage))
                 if instant is None:
                     return None
-                timeline, found = begin(held, self.storage, self.properties, instant, Action.CLEAN)
+                timeline, found = begin(held, self.storage, self.properties, instant, Action.CLEAN, self.patience_s)
             return (instant, *self._run(timeline, found, engine or LocalEngine()))
 
     def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:

@@ -51,11 +51,13 @@ class EarlyDetection:
         checks_commits: It looks at completed commits, too.
         delay_s: Seconds after which it looks first; 0 for at once.
         period_s: Seconds between two looks; 0 for before each file.
+        patience_s: Seconds that others may be silent, if they are more than is usual.
     """
 
     checks_commits: bool
     delay_s: float = 0.0
     period_s: float = 0.0
+    patience_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,9 @@ def _early(options: Options, mode: ConcurrencyMode) -> EarlyDetection | None:
         raise ConfigError(keys.CONCURRENCY_MODE.key, given, ConcurrencyMode.OPTIMISTIC.value, hint)
     checks_commits = options.get(keys.EARLY_CHECKS_COMMITS)
     if not options.get(keys.EARLY_STRATEGY).startswith("Async"):
-        return EarlyDetection(checks_commits)
-    return EarlyDetection(checks_commits, options.get(keys.EARLY_DELAY_MS) / 1000, options.get(keys.EARLY_PERIOD_MS) / 1000)
+        return EarlyDetection(checks_commits, patience_s=_patience_s(options))
+    delay_s, period_s = options.get(keys.EARLY_DELAY_MS) / 1000, options.get(keys.EARLY_PERIOD_MS) / 1000
+    return EarlyDetection(checks_commits, delay_s, period_s, _patience_s(options))
 
 
 def _non_blocking(options: Options, properties: TableProperties) -> NonBlocking:

@@ -75,9 +75,9 @@ class Coordinator:
     ) -> None:
         self._storage, self._properties, self._lock, self._times = FencedStorage(storage, lock), properties, lock, times
         self._metadata, self._concurrency = metadata, concurrency or Concurrency()
-        self._rolling, self._eager = rolling or RollingKeys(), self._concurrency.failed_writes == "EAGER"
-        self._writer = TimelineWriter(self._storage, properties.timeline_folder)
-        self._recovery = Recovery(self._storage, properties, lock, times, restorer, self._concurrency.patience_s)
+        self._eager, self._patience_s = self._concurrency.failed_writes == "EAGER", self._concurrency.patience_s
+        self._rolling, self._writer = rolling or RollingKeys(), TimelineWriter(self._storage, properties.timeline_folder)
+        self._recovery = Recovery(self._storage, properties, lock, times, restorer, self._patience_s)
         self.notes: list[str] = []  # of the last publication
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
@@ -134,8 +134,7 @@ class Coordinator:
         """
         if timeline is None:  # one without instants counts as well
             timeline = self._properties.load_timeline(self._storage)
-        recovery = self._recovery
-        undone = recovery.before_a_write(timeline) if self._eager else recovery.before_any_write(timeline)
+        undone = self._recovery.before_a_write(timeline) if self._eager else self._recovery.before_any_write(timeline)
         if (self._eager and self._finish_cleans(timeline)) or undone:
             timeline = self._properties.load_timeline(self._storage)
         plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
@@ -238,7 +237,8 @@ class Coordinator:
         refuse_undone(timeline, write)
         if dead or self._metadata is None or may_have_other_indexes(timeline, publication.known):
             self._check_metadata_is_known(write)
-        refuse_repeated(publication.extra, timeline, write.operation.value)
+        name = write.operation.value
+        refuse_repeated(publication.extra, timeline, name)
         if write.action is not Action.COMPACTION:
             # What others add to a file group meanwhile lies on top of a compaction's base file.
             with conflicts_metered(self._storage):
@@ -246,11 +246,11 @@ class Coordinator:
                     publication = publication.settling.under_lock(timeline)
                 else:
                     keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
-                    check_conflicts(timeline, write.seen, write.operation.value, publication.changed, keyed, own=write.instant)
+                    check_conflicts(timeline, write.seen, name, publication.changed, keyed, own=write.instant)
             if not write.runs_a_plan:
-                check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
+                check_schema(timeline, write.seen, name, publication.avro_schema, write.instant)
         if write.runs_a_plan and self._concurrency.prefers_writers:
-            give_way_to_writers(self._storage, timeline, write.operation.value, publication.changed, alone=True)
+            give_way_to_writers(self._storage, timeline, name, publication.changed, alone=True, patience_s=self._patience_s)
         extra = entries_of(self._properties, publication, self._rolling, timeline, self.notes)
         if self._metadata is not None:
             extra |= self._metadata.commit(
@@ -284,12 +284,12 @@ class Coordinator:
 
     def running(self, instant: str, action: Action) -> contextlib.AbstractContextManager[tuple[Timeline, Instant]]:
         """Run a planned service alone; see `commit.planned_runs.running`."""
-        return running(self._storage, self._properties, self._lock, instant, action)
+        return running(self._storage, self._properties, self._lock, instant, action, self._patience_s)
 
     @property
     def cleans(self) -> CleanRunner:
         """Runs planned cleans."""
-        return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata)
+        return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata, self._patience_s)
 
     def _finish_cleans(self, timeline: Timeline) -> bool:
         """Finish the cleans that died; True when there were any. One that cannot be finished keeps nobody from writing."""

@@ -87,14 +87,20 @@ class EarlyLook:
         if not marked and not self.early.checks_commits:
             return
         timeline = self.properties.load_timeline(self.storage)
-        for winner in _at_work(self.storage, timeline, marked, alone=False):
+        for winner in _at_work(self.storage, timeline, marked, alone=False, patience_s=self.early.patience_s):
             raise CommitConflict(operation, [(group.partition_path, group.file_id)], f"{winner.time}, which is at work", _EARLY)
         if self.early.checks_commits:
             check_conflicts(timeline, self.write.seen, operation, [group])
 
 
 def give_way_to_writers(
-    storage: Storage, timeline: Timeline, operation: str, groups: Iterable[FileGroupId], *, alone: bool
+    storage: Storage,
+    timeline: Timeline,
+    operation: str,
+    groups: Iterable[FileGroupId],
+    *,
+    alone: bool,
+    patience_s: float = 0.0,
 ) -> None:
     """Refuse a service over file groups that a write which is not finished has marked.
 
@@ -104,6 +110,7 @@ def give_way_to_writers(
         operation: For the error.
         groups: File groups that the service rewrites.
         alone: The table lock is held.
+        patience_s: See `is_alive`.
 
     Raises:
         CommitConflict: There is such a write.
@@ -111,7 +118,7 @@ def give_way_to_writers(
     mine = sorted((group.partition_path, group.file_id) for group in groups)
     partitions = sorted({partition for partition, _ in mine})
     names = [entry.name for entry in storage.list(MARKERS) if entry.is_folder]
-    for writer in _at_work(storage, timeline, names, alone=alone):
+    for writer in _at_work(storage, timeline, names, alone=alone, patience_s=patience_s):
         marked = {(p, file_id) for p in partitions for file_id in marked_file_ids(storage, writer.time, p)}
         both = [pair for pair in mine if pair in marked]
         if both:
@@ -119,7 +126,9 @@ def give_way_to_writers(
             raise CommitConflict(operation, both, f"{writer.time}, which is at work", hint)
 
 
-def _at_work(storage: Storage, timeline: Timeline, names: Iterable[str], *, alone: bool) -> Iterator[Instant]:
+def _at_work(
+    storage: Storage, timeline: Timeline, names: Iterable[str], *, alone: bool, patience_s: float
+) -> Iterator[Instant]:
     """Writers, not services, of some instants that are pending and alive."""
     wanted = set(names)
     pending = [i for i in timeline.pending if i.time in wanted and (i.pending_action or i.action) not in _SERVICES]
@@ -131,6 +140,6 @@ def _at_work(storage: Storage, timeline: Timeline, names: Iterable[str], *, alon
         requested = join(timeline.folder, pending_name(instant.time, action, State.REQUESTED))
         # Nobody on this machine may begin an instant, or roll one back, while its writer is looked for.
         with contextlib.nullcontext() if alone else MachineGuard(storage, timing).entered(timing.deadline()):
-            lives = is_alive(storage, instant.time, requested)
+            lives = is_alive(storage, instant.time, requested, patience_s=patience_s)
         if lives:
             yield instant

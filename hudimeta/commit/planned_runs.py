@@ -19,7 +19,7 @@ from hudimeta.types import Action, Instant, State
 __all__ = ["begin", "cancel", "idle", "is_being_run", "running"]
 
 
-def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> Instant:
+def idle(storage: Storage, timeline: Timeline, instant: str, action: Action, patience_s: float = 0.0) -> Instant:
     """A planned service that no process is running; the caller holds the table lock.
 
     Args:
@@ -27,6 +27,7 @@ def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> 
         timeline: As listed under the lock.
         instant: Of the plan.
         action: Its pending word.
+        patience_s: See `is_alive`.
 
     Raises:
         CommitError: There is no such plan, or a process is running it.
@@ -35,18 +36,24 @@ def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> 
     found = timeline.get(instant, action)
     if found is None or found.is_completed or found.action is not action:
         raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
-    if is_being_run(storage, timeline, found):
+    if is_being_run(storage, timeline, found, patience_s):
         raise CommitError(f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again.")
     return found
 
 
-def is_being_run(storage: Storage, timeline: Timeline, planned: Instant) -> bool:
-    """True while a process runs a planned service."""
-    return is_alive(storage, planned.time, join(timeline.folder, pending_name(planned.time, planned.action, State.REQUESTED)))
+def is_being_run(storage: Storage, timeline: Timeline, planned: Instant, patience_s: float = 0.0) -> bool:
+    """True while a process runs a planned service; `patience_s`: see `is_alive`."""
+    requested = join(timeline.folder, pending_name(planned.time, planned.action, State.REQUESTED))
+    return is_alive(storage, planned.time, requested, patience_s=patience_s)
 
 
 def begin(
-    held: contextlib.ExitStack, storage: Storage, properties: TableProperties, instant: str, action: Action
+    held: contextlib.ExitStack,
+    storage: Storage,
+    properties: TableProperties,
+    instant: str,
+    action: Action,
+    patience_s: float = 0.0,
 ) -> tuple[Timeline, Instant]:
     """Begin to run a planned service; the caller holds the table lock.
 
@@ -56,6 +63,7 @@ def begin(
         properties: Of the table.
         instant: Of the plan.
         action: Its pending word.
+        patience_s: See `is_alive`.
 
     Returns:
         The timeline, and the pending instant on it.
@@ -65,7 +73,7 @@ def begin(
         CorruptFileError: The file of the plan is empty.
     """
     timeline = properties.load_timeline(storage)
-    found = idle(storage, timeline, instant, action)
+    found = idle(storage, timeline, instant, action, patience_s)
     requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
     if not timeline.plan(found):
         hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
@@ -82,7 +90,7 @@ def begin(
 
 @contextlib.contextmanager
 def running(
-    storage: Storage, properties: TableProperties, lock: TableLock, instant: str, action: Action
+    storage: Storage, properties: TableProperties, lock: TableLock, instant: str, action: Action, patience_s: float = 0.0
 ) -> Iterator[tuple[Timeline, Instant]]:
     """Run a planned service alone: two processes that ran one plan would delete and replace each other's files.
 
@@ -92,6 +100,7 @@ def running(
         lock: The table's lock.
         instant: Of the plan.
         action: Its pending word.
+        patience_s: See `is_alive`.
 
     Yields:
         The timeline, and the pending instant on it.
@@ -102,12 +111,18 @@ def running(
     """
     with contextlib.ExitStack() as held:
         with lock.held():
-            begun = begin(held, storage, properties, instant, action)
+            begun = begin(held, storage, properties, instant, action, patience_s)
         yield begun
 
 
 def cancel(
-    storage: Storage, properties: TableProperties, lock: TableLock, times: InstantGenerator, instant: str, action: Action
+    storage: Storage,
+    properties: TableProperties,
+    lock: TableLock,
+    times: InstantGenerator,
+    instant: str,
+    action: Action,
+    patience_s: float = 0.0,
 ) -> None:
     """Take the plan of a service back, with what a run that died wrote.
 
@@ -118,13 +133,14 @@ def cancel(
         times: Makes instants.
         instant: Of the plan.
         action: Its pending word.
+        patience_s: See `is_alive`.
 
     Raises:
         CommitError: There is no such plan, or a process is running it.
     """
     with lock.held():
         timeline = properties.load_timeline(storage)
-        planned = idle(storage, timeline, instant, action)
+        planned = idle(storage, timeline, instant, action, patience_s)
         partitions = () if planned.state is State.REQUESTED else None
         Recovery(storage, properties, lock, times).undo(timeline, planned, partitions)
 

@@ -129,7 +129,8 @@ def metadata_must_be_built(
     merges = (Action.COMMIT, Action.REPLACE_COMMIT)
     merged = [i for i in inner.instants if i.action.completed_as in merges and _is_after(i, since)]
     if merged:
-        return f"its {merged[0].action.value} at {merged[0].time} merged what goes"
+        word = "compaction" if merged[0].action.completed_as is Action.COMMIT else merged[0].action.value
+        return f"its {word} at {merged[0].time} merged what goes"
     known = {i.time for i in (*timeline.instants, *gone)}
     own = [i for i in deltas.values() if i.time not in known and i.completion_order > since]
     if own:

@@ -146,7 +146,8 @@ def cancel(session: WriteSession, instant: str) -> None:
     Raises:
         CommitError: No such pending clustering, or a process is running it.
     """
-    cancel_plan(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING)
+    patience = session.concurrency.patience_s
+    cancel_plan(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING, patience)
 
 
 def expire(session: WriteSession) -> tuple[str, ...]:
@@ -191,7 +192,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     _refuse_stale(snapshot, planned)
     if session.concurrency.prefers_writers:
         groups = [FileGroupId(one.partition_path, one.file_id) for one in planned.slices]
-        give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False)
+        patience = session.concurrency.patience_s
+        give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False, patience_s=patience)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).begin_planned(instant, Action.CLUSTERING)

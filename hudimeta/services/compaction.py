@@ -155,7 +155,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     snapshot = session.snapshot_at(timeline)
     if session.concurrency.prefers_writers:
         groups = [FileGroupId(one.partition_path, one.file_id) for one in CompactionPlan.of(timeline.plan(found)).slices]
-        give_way_to_writers(session.storage, timeline, Operation.COMPACT.value, groups, alone=False)
+        patience = session.concurrency.patience_s
+        give_way_to_writers(session.storage, timeline, Operation.COMPACT.value, groups, alone=False, patience_s=patience)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).begin_planned(instant, Action.COMPACTION)

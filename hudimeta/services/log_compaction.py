@@ -177,7 +177,8 @@ def cancel(session: WriteSession, instant: str) -> None:
     Raises:
         CommitError: No such pending log compaction, or a process is running it.
     """
-    cancel_plan(session.fenced, session.properties, session.lock, session.times, instant, Action.LOG_COMPACTION)
+    patience = session.concurrency.patience_s
+    cancel_plan(session.fenced, session.properties, session.lock, session.times, instant, Action.LOG_COMPACTION, patience)
 
 
 def execute(session: WriteSession, instant: str) -> CommitReport:

@@ -197,7 +197,8 @@ def _within(options: Options, left_bytes: int | None) -> Options:
 
 def _waiting(session: WriteSession, snapshot: Snapshot, planned: Sequence[Instant]) -> tuple[list[Instant], bool]:
     """The plans that no process is running, and whether there are others: what another process does is not due here."""
-    waiting = [one for one in planned if not is_being_run(session.storage, snapshot.timeline, one)]
+    patience = session.concurrency.patience_s
+    waiting = [one for one in planned if not is_being_run(session.storage, snapshot.timeline, one, patience)]
     return waiting, len(waiting) < len(planned)
 
 

@@ -209,7 +209,7 @@ def refuse_living(session: WriteSession, timeline: Timeline, gone: Iterable[Inst
     for one in (i for i in gone if not i.is_completed):
         action = one.pending_action or one.action
         requested = join(timeline.folder, pending_name(one.time, action, State.REQUESTED))
-        if is_alive(session.storage, one.time, requested):
+        if is_alive(session.storage, one.time, requested, patience_s=session.concurrency.patience_s):
             why = f"a process is at work on the {action.value} {one.time}"
             raise UndoError(what, instant, why, "Stop it, or wait for its end.")
 

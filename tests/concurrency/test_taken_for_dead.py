@@ -16,7 +16,7 @@ from hudimeta.commit.liveness import CLOCK_PATH, Heartbeat, is_alive
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import machine
-from hudimeta.errors import CommitError, StorageError
+from hudimeta.errors import CommitError, StorageError, UndoError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 from hudimeta.write.table_writer import write_rows
@@ -108,6 +108,27 @@ def test_a_writer_may_be_silent_for_as_long_as_options_say(
     report = Table(table.path, {**SIMPLE_OPTIONS, **given}).insert(simple_rows([31], 3))
     assert report.rolled_back == (() if lives else (write.open_write.instant,))
     write.abort()
+
+
+@pytest.mark.parametrize(("silent_s", "lives"), [(500, True), (700, False)])
+def test_whoever_runs_a_plan_may_be_silent_for_as_long(table: ModelledTable, silent_s: int, lives: bool) -> None:
+    options = {**SIMPLE_OPTIONS, INTERVAL: "300000"}
+    before = Table(table.path).timeline.writes[-1].time
+    instant = Table(table.path, options).services.clustering.schedule()
+    assert instant is not None
+    seen = machine.now_ms() / 1000 - silent_s
+    Heartbeat(table.storage, instant).beat()
+    os.utime(f"{table.path}/.hoodie/.heartbeat/{instant}", (seen, seen))
+    if lives:
+        with pytest.raises(CommitError, match="is being run by another process"):
+            Table(table.path, options).services.clustering.execute(instant)
+        with pytest.raises(CommitError, match="is being run by another process"):
+            Table(table.path, options).services.clustering.cancel(instant)
+        with pytest.raises(UndoError, match="a process is at work"):
+            Table(table.path, options).restore(before)
+    else:
+        Table(table.path, options).services.clustering.execute(instant)
+    table.check()
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, 60.0), ({INTERVAL: "2000"}, 2.0)], ids=str)

@@ -170,7 +170,7 @@ def cancel(session: WriteSession, instant: str) -> None:
     """
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
-        found = idle(session.storage, timeline, instant, Action.INDEXING)
+        found = idle(session.storage, timeline, instant, Action.INDEXING, session.concurrency.patience_s)
         names = partitions_of(timeline.plan(found))
         take_back_build(session.fenced, timeline, instant, names)
         for name in names:

@@ -44,14 +44,14 @@ def repair_cleans(session: WriteSession, *, dry_run: bool) -> RepairReport:
     """
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
-        damages = list(_damages(session.storage, timeline))
+        damages = list(_damages(session.storage, timeline, session.concurrency.patience_s))
         if not dry_run:
             for one in damages:
                 one.repair(session.fenced, timeline)
     return RepairReport(tuple(one.finding for one in damages), not dry_run)
 
 
-def _damages(storage: Storage, timeline: Timeline) -> Iterator[_Damage]:
+def _damages(storage: Storage, timeline: Timeline, patience_s: float) -> Iterator[_Damage]:
     for instant in timeline:
         if instant.action is not Action.CLEAN:
             continue
@@ -64,7 +64,7 @@ def _damages(storage: Storage, timeline: Timeline) -> Iterator[_Damage]:
             continue
         requested = join(timeline.folder, pending_name(instant.time, Action.CLEAN, State.REQUESTED))
         why = _wrong_plan(timeline, instant, requested)
-        if why and not is_alive(storage, instant.time, requested):
+        if why and not is_alive(storage, instant.time, requested, patience_s=patience_s):
             cure = "the plan is removed, and the next clean plans anew"
             yield _Damage(Finding(requested, why, cure), _removing(instant))
 
