@@ -1,21 +1,112 @@
-"""Arrow arrays from NumPy arrays and lists without `pyarrow.array`, where a process may be about to end.
+"""Arrow arrays and scalars from NumPy arrays and Python's values, and back, without an import of pandas.
 
-`pyarrow.array` looks whether it was given something of pandas', and imports pandas for it where that is installed: a third of
-a second of CPU, as much as all else that opening a table and listing its partitions takes. On that path these stand in.
+Whatever of PyArrow takes a list, a NumPy array or a value of Python's looks whether it is something of pandas', and imports
+pandas for that where it is installed: a quarter of a second of CPU and 40 MB, as much as all else that the first query or write
+of a small table takes. So do `Array.to_numpy` and `numpy.asarray` of an Arrow array. On these ways `array_of`, `scalar_of`,
+`fill_null` and `numpy_of` stand in: they give what PyArrow gives, as fast, and leave to PyArrow what is rare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["binaries", "booleans", "flags", "integers", "no_rows", "numbers", "places", "single_array", "spread", "texts"]
+from hudimeta.formats.plain_values import listed, packed, stored_as
 
-_TYPES = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
+__all__ = [
+    "array_of",
+    "binaries",
+    "booleans",
+    "fill_null",
+    "flags",
+    "integers",
+    "no_rows",
+    "numbers",
+    "numpy_of",
+    "places",
+    "scalar_of",
+    "single_array",
+    "spread",
+    "table_of",
+    "texts",
+]
+
+_TYPES = {
+    np.dtype(of.to_pandas_dtype()): of
+    for of in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float32(), pa.float64()),
+    )
+}
+_FEW = 1024
+_MANY = 1 << 16  # of more values PyArrow makes an array faster by what counts
+_ARROW = (pa.Scalar, pa.Array, pa.ChunkedArray)
+
+
+def array_of(values: Any, type: pa.DataType | None = None, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """`pyarrow.array`, for NumPy arrays and lists of Python's values; a NumPy array of numbers is shared, not copied."""
+    made = None
+    if isinstance(values, np.ndarray):
+        made = _of_numpy(values, type, mask)
+    elif mask is None and isinstance(values, list | tuple) and len(values) <= _MANY:
+        made = listed(values, type)
+    return pa.array(values, type, mask=mask) if made is None else made
+
+
+def _of_numpy(values: npt.NDArray[Any], kind: pa.DataType | None, mask: npt.NDArray[np.bool_] | None) -> pa.Array | None:
+    is_flags = values.dtype == np.bool_
+    made_of = pa.bool_() if is_flags else _TYPES.get(values.dtype)
+    if made_of is None or values.ndim != 1 or isinstance(values, np.ma.MaskedArray):
+        return None
+    if mask is not None and mask.shape != values.shape:
+        return None
+    if kind is not None and kind != made_of:
+        if is_flags or stored_as(kind) is None or (pa.types.is_temporal(kind) and stored_as(kind) != values.dtype):
+            return None
+        made_of = kind if pa.types.is_temporal(kind) else made_of
+    valid = None if mask is None else pa.py_buffer(np.packbits(~mask, bitorder="little"))
+    content = np.packbits(values, bitorder="little") if is_flags else np.ascontiguousarray(values)
+    made = pa.Array.from_buffers(made_of, len(values), [valid, pa.py_buffer(content)])
+    return made if kind is None or kind == made_of else made.cast(kind)
+
+
+def scalar_of(value: Any, type: pa.DataType | None = None) -> pa.Scalar:
+    """`pyarrow.scalar`."""
+    if value is None or isinstance(value, int):
+        return _constant(value, type)
+    made = listed((value,), type)
+    return pa.scalar(value, type) if made is None else made[0]
+
+
+@lru_cache(_FEW, typed=True)  # what stands in the code, again and again: faster than Arrow is
+def _constant(value: int | None, kind: pa.DataType | None) -> pa.Scalar:
+    made = listed((value,), kind)
+    return pa.scalar(value, kind) if made is None else made[0]
+
+
+def fill_null(column: Any, value: Any) -> Any:
+    """`fill_null` of an array or a column, with a value of Python's or of Arrow's."""
+    return column.fill_null(value if isinstance(value, _ARROW) else scalar_of(value, column.type))
+
+
+def numpy_of(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    """`numpy.asarray` of an array or a column; one of numbers without nulls is shared, not copied."""
+    values = single_array(column)
+    if values.null_count:
+        return np.asarray(values)
+    if pa.types.is_boolean(values.type):
+        return flags(values)
+    stored = stored_as(values.type)
+    if stored is None or pa.types.is_temporal(values.type):
+        return np.asarray(values)
+    if not len(values):
+        return np.empty(0, stored)
+    return np.frombuffer(values.buffers()[1], stored, len(values), values.offset * stored.itemsize)
 
 
 def integers(values: npt.NDArray[Any]) -> pa.Array:
@@ -49,18 +140,12 @@ def flags(values: pa.BooleanArray) -> npt.NDArray[np.bool_]:
 
 def texts(values: Sequence[str]) -> pa.StringArray:
     """Strings, none of them None, as an Arrow array of strings."""
-    return _packed([value.encode() for value in values], pa.string())
+    return packed([value.encode() for value in values], pa.string())
 
 
 def binaries(values: Sequence[bytes]) -> pa.BinaryArray:
     """Byte strings, none of them None, as an Arrow array of binary."""
-    return _packed(values, pa.binary())
-
-
-def _packed(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
-    borders = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=borders[1:])
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(borders), pa.py_buffer(b"".join(values))])
+    return packed(values, pa.binary())
 
 
 def places(mask: pa.BooleanArray) -> npt.NDArray[np.int64]:
@@ -82,6 +167,12 @@ def no_rows(schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([], schema)
 
 
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """`pyarrow.Table.from_pylist`."""
+    columns = [array_of([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def spread(values: pa.Array, valid: npt.NDArray[np.bool_]) -> pa.Array:
     """The values, one for each True of `valid` and in order, with nulls between them where it is False."""
-    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
+    return values.take(array_of(np.cumsum(valid) - 1, mask=~valid))
