@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import table_of
 from hudimeta.metadata import files
 from hudimeta.metadata.indexed_columns import column_type
 
@@ -76,7 +77,7 @@ class TableIndexes:
         if (window := metadata.record_window) is not None:
             columns = [] if window.column is None else [window.column]
             rows.append({"name": "record_window", "type": "record_window", "columns": columns, "expression": None})
-        return pa.Table.from_pylist(rows, _SCHEMA)
+        return table_of(rows, _SCHEMA)
 
     def create(
         self,

@@ -31,6 +31,7 @@ from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, ConfigError, NotFound, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.observability import metered
 from hudimeta.redaction import hidden, redacted
@@ -150,7 +151,7 @@ class PlainWrite:
         session = open_or_create(storage, parsed, strip_meta_columns(schema), operation)
         table = TableFiles.now(session)
         carried = CARRYING_COLUMNS if carries_keys(table.generator(), operation, schema.names) else ()
-        checked = prepare(table, session, operation, schema.empty_table())
+        checked = prepare(table, session, operation, no_rows(schema))
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
         write, _ = session.coordinator.begin(operation, None if undone else table.snapshot.timeline, heartbeat=True)
@@ -320,7 +321,7 @@ class PlainWrite:
     ) -> WriteResult:
         operation = write.operation
         if rows is None and operation is Operation.DELETE_PARTITION:
-            rows = self.schema.empty_table()  # the options may name partitions
+            rows = no_rows(self.schema)  # the options may name partitions
         if rows is not None:
             prepared = prepare(table, session, operation, rows)
             # After the numbers of all tasks, and of earlier attempts.

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.indexes.planned import (
     PlannedIndex,
     definitions_of,
@@ -151,4 +152,4 @@ def _waiting(storage: Storage, properties: TableProperties, timeline: Timeline) 
 
 
 def _no_files() -> pa.Table:
-    return pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())]).empty_table()
+    return no_rows(pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())]))

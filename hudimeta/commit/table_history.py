@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from hudimeta.commit.report import REPORT_KEY, CommitReport
 from hudimeta.errors import ConfigError
+from hudimeta.formats.plain_arrays import table_of
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import decode_instant
 from hudimeta.types import Action, Instant, State
@@ -54,7 +55,7 @@ def history_of(timeline: Timeline, limit: int | None = None, *, archived: bool =
     known = [instant for instant in wrote if instant not in timeline.empty_writes]
     timeline.prefetch(known)
     records |= {(instant.time, instant.action): timeline.metadata(instant) for instant in known}
-    return pa.Table.from_pylist([_row(instant, records.get((instant.time, instant.action))) for instant in both], SCHEMA)
+    return table_of([_row(instant, records.get((instant.time, instant.action))) for instant in both], SCHEMA)
 
 
 def _archived_instants(timeline: Timeline) -> list[Instant]:

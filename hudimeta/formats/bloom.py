@@ -33,6 +33,7 @@ from pybase64 import b64decode, b64encode_as_string
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hash_chain import MOST_KEYS_AT_ONCE, Words, arrow_keys, chains, hash_chain
+from hudimeta.formats.plain_arrays import array_of
 
 __all__ = ["BloomFilter", "BloomRow", "TypeCode", "hash_chain", "size_of_filter"]
 
@@ -204,7 +205,7 @@ class BloomFilter:
         # Few hashes exclude nearly every foreign key, so the long chains are made for those that are left.
         for hashes in sorted({min(_FIRST_HASHES, self.hash_count), self.hash_count}):
             left = np.flatnonzero(result)
-            some = array if len(left) == len(array) else array.cast(pa.large_binary()).take(pa.array(left))
+            some = array if len(left) == len(array) else array.cast(pa.large_binary()).take(array_of(left))
             for places, chain in chains(some, hashes):
                 result[left[places]] = self.might_contain_hashes(chain, hashes)
         return result

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, no_rows, scalar_of
 from hudimeta.indexes.pruning import Verdicts
 from hudimeta.predicate import Expr
 
@@ -44,7 +45,7 @@ class LeftOut:
     @property
     def slices(self) -> pa.Table:
         """The slices that are left out."""
-        return self.whole.filter(pa.array(~self.verdicts.keep))
+        return self.whole.filter(array_of(~self.verdicts.keep))
 
     @property
     def texts(self) -> pa.Array:
@@ -76,7 +77,7 @@ class Decisions:
             up; size int64; kept bool; decided_by string and conjunct string, None where kept. A base file that was opened, and
             of which then no row was read, is kept, decided by `footers`.
         """
-        parts = [DECISIONS.empty_table()]
+        parts = [no_rows(DECISIONS)]
         for paths, by, texts in self.partitions:
             nothing = [pa.nulls(len(paths), pa.string()), pa.nulls(len(paths), pa.int64())]
             parts.append(_rows([paths, *nothing], by, texts))
@@ -91,10 +92,10 @@ class Decisions:
 
         if not self.ruled_out:
             return kept
-        paths = pc.utf8_ltrim(pc.binary_join_element_wise(kept["partition_path"], kept["file_name"], "/"), "/")
-        at = pc.index_in(paths, value_set=pa.array(list(self.ruled_out), pa.string()))
-        texts = pa.array(list(self.ruled_out.values()), pa.string()).take(at.combine_chunks())
-        by = pc.if_else(at.is_valid(), "footers", pa.scalar(None, pa.string()))
+        paths = pc.utf8_ltrim(pc.binary_join_element_wise(kept["partition_path"], kept["file_name"], scalar_of("/")), "/")
+        at = pc.index_in(paths, value_set=array_of(list(self.ruled_out), pa.string()))
+        texts = array_of(list(self.ruled_out.values()), pa.string()).take(at.combine_chunks())
+        by = pc.if_else(at.is_valid(), scalar_of("footers"), scalar_of(None, pa.string()))
         return pa.table([*kept.columns[:4], by, texts], schema=DECISIONS)
 
 
@@ -102,7 +103,7 @@ def _of_slices(slices: pa.Table, by: str | None, texts: pa.Array) -> pa.Table:
     import pyarrow.compute as pc
 
     if not slices.num_rows:
-        return DECISIONS.empty_table()
+        return no_rows(DECISIONS)
     columns = {name: slices.column(name).combine_chunks() for name in slices.column_names}
     with_base = columns["base_file"].is_valid()
     paths = columns["partition_path"]
@@ -114,5 +115,5 @@ def _of_slices(slices: pa.Table, by: str | None, texts: pa.Array) -> pa.Table:
 
 def _rows(columns: Sequence[pa.Array], by: str | None, texts: pa.Array) -> pa.Table:
     count = len(texts)
-    kept = pa.repeat(pa.scalar(by is None), count)
-    return pa.table([*columns, kept, pa.repeat(pa.scalar(by, pa.string()), count), texts], schema=DECISIONS)
+    kept = pa.repeat(scalar_of(by is None), count)
+    return pa.table([*columns, kept, pa.repeat(scalar_of(by, pa.string()), count), texts], schema=DECISIONS)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.plain_arrays import array_of, single_array
 from hudimeta.indexes.facts import FileFacts, KeyChanges, WantedFacts, row_changes
 from hudimeta.schema import conform
 from hudimeta.slices.log_parts import DataPart
@@ -60,7 +61,7 @@ class LogFacts:
         lost = _none() if gone is None else gone
         if self.wanted.values or (deleted.any() and self._order_decides(rows)):
             return self._compared(file, rows, deleted, lost)
-        live, marked = (_keys(rows.filter(pa.array(mask))) for mask in (~deleted, deleted))
+        live, marked = (_keys(rows.filter(array_of(mask))) for mask in (~deleted, deleted))
         return FileFacts(KeyChanges(maybe_added=live, removed=pa.concat_arrays([marked, lost])))
 
     def _order_decides(self, rows: pa.Table) -> bool:
@@ -80,8 +81,8 @@ class LogFacts:
 
 
 def _none() -> pa.StringArray:
-    return pa.array([], pa.string())
+    return array_of([], pa.string())
 
 
 def _keys(rows: pa.Table) -> pa.StringArray:
-    return rows[KEY_COLUMN].combine_chunks()
+    return single_array(rows[KEY_COLUMN])

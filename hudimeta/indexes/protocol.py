@@ -19,6 +19,7 @@ from hudimeta.cached import cached_property
 from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, secondary_index
 from hudimeta.metadata.delta import PartitionDelta
@@ -104,8 +105,8 @@ class CommitChange:
 
         partitions = sorted(path for path, ids in self.replaced.items() if ids)
         slices = build_slices(self.table.files(partitions), Visibility.of(self.timeline))
-        own = pc.binary_join_element_wise(slices["partition_path"], slices["file_id"], "\0")
-        gone = pa.array([f"{path}\0{file_id}" for path, ids in self.replaced.items() for file_id in ids], pa.string())
+        own = pc.binary_join_element_wise(slices["partition_path"], slices["file_id"], scalar_of("\0"))
+        gone = array_of([f"{path}\0{file_id}" for path, ids in self.replaced.items() for file_id in ids], pa.string())
         return slices.filter(pc.is_in(own, value_set=gone))
 
     @cached_property
@@ -207,14 +208,14 @@ class IndexSource:
     @cached_property
     def base_files(self) -> pa.Table:
         """The rows of `listing` that are base files, superseded ones too."""
-        names = self.listing["name"].combine_chunks() if len(self.listing) else pa.array([], pa.string())
-        return self.listing.filter(pa.array(~parse_names(names).is_log))
+        names = single_array(self.listing["name"]) if len(self.listing) else array_of([], pa.string())
+        return self.listing.filter(array_of(~parse_names(names).is_log))
 
     @cached_property
     def with_logs(self) -> list[str]:
         """Partition paths that have log files."""
-        names = self.listing["name"].combine_chunks() if len(self.listing) else pa.array([], pa.string())
-        paths: list[str] = self.listing["partition_path"].filter(pa.array(parse_names(names).is_log)).unique().to_pylist()
+        names = single_array(self.listing["name"]) if len(self.listing) else array_of([], pa.string())
+        paths: list[str] = self.listing["partition_path"].filter(array_of(parse_names(names).is_log)).unique().to_pylist()
         return paths
 
     def slice_rows(self, columns: Sequence[str]) -> list[tuple[FileSlice, pa.Table]]:
@@ -237,7 +238,7 @@ class IndexSource:
         if self.other is None:
             return found
         known = {(one.partition_path, one.file_id): texts for one, texts in self.other.entries(columns, made)}
-        none = pa.array([], pa.string())
+        none = array_of([], pa.string())
         others = [known.get((one.partition_path, one.file_id), none) for one, _ in found]
         pairs = zip(found, others, strict=True)
         return [(one, texts.filter(pc.invert(pc.is_in(texts, value_set=other)))) for (one, texts), other in pairs]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, single_array
 from hudimeta.indexes.names_by_hash import NamesByHash
 from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, is_total, may_match, to_sql
 from hudimeta.predicate.tree import Column, IsNull, any_of, walk
@@ -52,8 +52,8 @@ class Verdicts:
 
     def texts(self, conjuncts: Sequence[Expr]) -> pa.Array:
         """For each row excluded the SQL of the conjunct that excludes it."""
-        spelled = pa.array([to_sql(conjunct) for conjunct in conjuncts], pa.string())
-        return spelled.take(pa.array(self.reason[~self.keep]))
+        spelled = array_of([to_sql(conjunct) for conjunct in conjuncts], pa.string())
+        return spelled.take(array_of(self.reason[~self.keep]))
 
 
 def _nothing_excluded(rows: int) -> Verdicts:
@@ -77,7 +77,7 @@ def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
             continue
         unsure = [IsNull(node, type=pa.bool_()) for node in walk(conjunct) if not is_total(node)]
         true = evaluate(bound.with_conjuncts([any_of([conjunct, *unsure])]), values)
-        passes: Mask = true.fill_null(False).to_numpy()
+        passes: Mask = numpy_of(fill_null(true, False))
         verdicts.reason[verdicts.keep & ~passes] = number
         verdicts.keep[~passes] = False
     return verdicts
@@ -102,11 +102,11 @@ class FileBounds:
         are united.
         """
         at, coded = self._places(stats.column(self._name_column))
-        low, high, nulls, rows = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
+        low, high, nulls, rows = (single_array(stats.column(c)) for c in ("min", "max", "null_count", "value_count"))
         # Bounds of the metadata table say what they mean of NaN (see `column_stats.typed`), other than those of footers.
         bounds = ColumnBounds(low, high, nulls, rows, np.ones(stats.num_rows, np.bool_))
         if coded is not None:
-            bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
+            bounds = bounds.union(numpy_of(coded.indices).astype(np.int64), len(coded.dictionary))
         counts = [values.take(at) if values is not None else None for values in (bounds.null_count, bounds.value_count)]
         aware = _taken_flags(bounds.nan_aware, at)
         return ColumnBounds(bounds.min.take(at), bounds.max.take(at), counts[0], counts[1], aware)
@@ -125,7 +125,7 @@ class FileBounds:
 
         if len(given) > _MANY and (places := self._by_hash.places_in(given)) is not None:
             return places, None
-        coded = given.combine_chunks().dictionary_encode()
+        coded = single_array(given).dictionary_encode()
         repeated = len(coded.dictionary) < len(coded)
         return pc.index_in(self._names, value_set=coded.dictionary), coded if repeated else None
 
@@ -138,7 +138,7 @@ def _taken_flags(flags: bool | npt.NDArray[Any], at: pa.Array) -> bool | npt.NDA
     """False, or a flag per file, False where unknown."""
     if isinstance(flags, bool):
         return flags
-    places = np.asarray(at.fill_null(-1))
+    places = numpy_of(fill_null(at, -1))
     taken: npt.NDArray[Any] = np.where(places >= 0, flags[places], False)
     return taken
 
@@ -165,9 +165,9 @@ class FilesOfSlices:
         if not slices.column("base_file").null_count and not any(map(_has_values, slices.column("log_files").chunks)):
             every = np.arange(slices.num_rows, dtype=np.int64)
             return cls(slices, every, every)
-        with_base = np.flatnonzero(np.asarray(slices.column("base_file").is_valid())).astype(np.int64)
-        logs = slices.column("log_files").combine_chunks()
-        log_slices = np.asarray(pc.list_parent_indices(logs)).astype(np.int64)
+        with_base = np.flatnonzero(numpy_of(slices.column("base_file").is_valid())).astype(np.int64)
+        logs = single_array(slices.column("log_files"))
+        log_slices = numpy_of(pc.list_parent_indices(logs)).astype(np.int64)
         return cls(slices, with_base, np.concatenate([with_base, log_slices]))
 
     @cached_property
@@ -178,8 +178,8 @@ class FilesOfSlices:
         base = single_array(self.slices.column("base_file"))
         if self.are_lone:
             return base
-        logs = self.slices.column("log_files").combine_chunks()
-        return pa.concat_arrays([base.take(pa.array(self.with_base)), pc.list_flatten(logs)])
+        logs = single_array(self.slices.column("log_files"))
+        return pa.concat_arrays([base.take(array_of(self.with_base)), pc.list_flatten(logs)])
 
     @property
     def are_lone(self) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
+from hudimeta.formats.plain_arrays import array_of, single_array
 from hudimeta.indexes.pruning import FilesOfSlices, Verdicts
 from hudimeta.indexes.scan_report import Unused
 from hudimeta.slices.record_keys import WantedKeys, wanted_keys
@@ -95,15 +96,15 @@ class Candidates:
     @property
     def file_partitions(self) -> pa.StringArray:
         """For each of the files the path of its partition."""
-        paths: Any = self.slices.column("partition_path").combine_chunks()
-        return paths.take(pa.array(self.files.of_slice))
+        paths: Any = single_array(self.slices.column("partition_path"))
+        return paths.take(array_of(self.files.of_slice))
 
     def after(self, exclusion: Exclusion) -> Candidates:
         """What an index leaves, with the statistics that it found."""
         keep = exclusion.verdicts.keep
         if keep.all() and not exclusion.bounds:
             return self
-        slices = self.slices if keep.all() else self.slices.filter(pa.array(keep))
+        slices = self.slices if keep.all() else self.slices.filter(array_of(keep))
         return Candidates(slices, self.partitions, {**self.bounds, **exclusion.bounds})
 
 

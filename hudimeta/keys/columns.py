@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import scalar_of, single_array
 from hudimeta.schema.java_text import java_text
 
 __all__ = ["Rows", "column", "first_row", "text_column"]
@@ -46,5 +46,5 @@ def first_row(mask: pa.Array) -> int | None:
     """The number of the first row where `mask` is true, None when there is none."""
     import pyarrow.compute as pc
 
-    at = pc.index(mask, value=True).as_py()
+    at = pc.index(mask, value=scalar_of(True)).as_py()
     return None if at < 0 else int(at)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.schema import META_FIELDS, OPERATION_COLUMN
 from hudimeta.types import META_COLUMNS
 
@@ -31,8 +32,8 @@ def sequence_numbers(instant: str, task: int, count: int, first: int = 0) -> pa.
     import numpy as np
     import pyarrow.compute as pc
 
-    numbers = pc.cast(pa.array(np.arange(first, first + count, dtype=np.int64)), pa.string())
-    return pc.binary_join_element_wise(f"{instant}_{task}", numbers, "_")
+    numbers = pc.cast(array_of(np.arange(first, first + count, dtype=np.int64)), pa.string())
+    return pc.binary_join_element_wise(scalar_of(f"{instant}_{task}"), numbers, scalar_of("_"))
 
 
 def add_meta_columns(
@@ -106,8 +107,8 @@ def drop_meta_columns(rows: pa.Table) -> pa.Table:
 
 
 def _constant_code(text: str, count: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([text], pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.repeat(scalar_of(0, pa.int32()), count), array_of([text], pa.string()))
 
 
 def _constant(text: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text, pa.string()), count)
+    return pa.repeat(scalar_of(text, pa.string()), count)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.formats.plain_arrays import array_of, fill_null, scalar_of
 from hudimeta.keys.columns import Rows, first_row, text_column
 
 __all__ = [
@@ -59,7 +60,7 @@ def escape_many(values: pa.Array) -> pa.Array:
     if not pc.any(needs).as_py():
         return values
     coded = values.dictionary_encode()
-    return pa.array([escape(v) for v in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+    return array_of([escape(v) for v in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
 
 def simple_segment(rows: Rows, field: str, *, hive: bool, encode: bool, consistent_timestamp: bool = False) -> pa.Array:
@@ -71,8 +72,8 @@ def simple_segment(rows: Rows, field: str, *, hive: bool, encode: bool, consiste
     import pyarrow.compute as pc
 
     text = text_column(rows, field, PURPOSE, consistent_timestamp)
-    text = pc.fill_null(text, "")
-    text = pc.if_else(pc.equal(text, ""), DEFAULT_PARTITION, text)
+    text = fill_null(text, "")
+    text = pc.if_else(pc.equal(text, scalar_of("")), scalar_of(DEFAULT_PARTITION), text)
     return decorate(text, field, hive=hive, encode=encode)
 
 
@@ -82,7 +83,7 @@ def decorate(text: pa.Array, field: str, *, hive: bool, encode: bool) -> pa.Arra
 
     if encode:
         text = escape_many(text)
-    return pc.binary_join_element_wise(f"{field}=", text, "") if hive else text
+    return pc.binary_join_element_wise(scalar_of(f"{field}="), text, scalar_of("")) if hive else text
 
 
 def _has_long_name(path: str | None) -> bool:
@@ -102,7 +103,7 @@ def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.Strin
     """
     import pyarrow.compute as pc
 
-    paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, "/")
+    paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, scalar_of("/"))
     coded = paths.dictionary_encode()  # there are far fewer paths than rows
     bad = first_row(pc.match_substring_regex(coded.dictionary, _BAD_PATH_RE2))
     if bad is None and (pc.max(pc.binary_length(coded.dictionary)).as_py() or 0) > _MOST_NAME_BYTES:

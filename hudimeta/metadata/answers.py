@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.metadata import bloom_filters, record_index
 from hudimeta.metadata import column_stats as by_file
 from hudimeta.metadata import partition_stats as by_partition
@@ -107,7 +108,7 @@ def expression_stats(
     metadata.require(name)
     (column,) = metadata.index_definitions[name].source_fields
     rows = metadata.prefixed(name, by_file.prefixes({column: wanted}, partitions))
-    of_files = rows.filter(pc.equal(rows.column("type"), int(RecordType.COLUMN_STATS)))
+    of_files = rows.filter(pc.equal(rows.column("type"), scalar_of(int(RecordType.COLUMN_STATS))))
     found = by_file.typed(of_files, wanted)
     # Apache Hudi counts the values without the nulls here, and with them everywhere else. Records of ours are tight.
     values, nulls = found.column("value_count"), found.column("null_count")
@@ -154,7 +155,7 @@ def record_locations(metadata: MetadataTable, keys: pa.Array | Sequence[str]) ->
         IndexNotReady: The table has no record index.
         MetadataOutOfSync: It was dropped, or built anew, meanwhile.
     """
-    wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+    wanted = keys if isinstance(keys, pa.Array) else array_of(keys, pa.string())
     found = metadata.lookup(record_index.PARTITION, wanted)
     metadata.check_not_dropped(record_index.PARTITION)
     return found
@@ -174,7 +175,7 @@ def keys_with_values(metadata: MetadataTable, name: str, values: pa.Array | Sequ
     Raises:
         IndexNotReady: The table has no such index.
     """
-    given = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
+    given = values if isinstance(values, pa.Array) else array_of(values, pa.string())
     prefixes = secondary_prefixes(given.unique())
     found = metadata.prefixed(name, prefixes)
     metadata.check_not_dropped(name)
@@ -198,11 +199,11 @@ def file_filters(metadata: MetadataTable, of_files: Sequence[tuple[str, str]], n
     """
     import pyarrow.compute as pc
 
-    paths = pa.array([p for p, _ in of_files], pa.string())
-    names = pa.array([n for _, n in of_files], pa.string())
+    paths = array_of([p for p, _ in of_files], pa.string())
+    names = array_of([n for _, n in of_files], pa.string())
     keys = bloom_filter_keys(paths, names).cast(pa.string())
     found = metadata.lookup(name, keys)
-    at = pc.index_in(found.column("key"), keys).combine_chunks()
+    at = single_array(pc.index_in(found.column("key"), keys))
     return pa.table(
         {
             "partition_path": paths.take(at),

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.metadata.datum import DatumCursor, encode_texts, join_binary
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
@@ -52,7 +53,7 @@ def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
 
 def _read(cursor: DatumCursor) -> list[pa.Array]:
     code, instant = cursor.bytes().column(pa.string()), cursor.bytes().column(pa.string())
-    return [code, instant, cursor.bytes().column(pa.large_binary()), pa.array(cursor.boolean())]
+    return [code, instant, cursor.bytes().column(pa.large_binary()), array_of(cursor.boolean())]
 
 
 def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
@@ -62,7 +63,7 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
         encode_texts(column_of(table, "type_code")),
         encode_texts(column_of(table, "instant")),
         encode_texts(column_of(table, "bloom")),
-        pa.array([bytes([f]) for f in flags.to_pylist()], pa.binary()),
+        array_of([bytes([f]) for f in flags.to_pylist()], pa.binary()),
     )
     types = np.full(len(table), int(RecordType.BLOOM_FILTER), np.int64)
     values = encode_payloads(types, layout, "BloomFilterMetadata", bodies)

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.metadata.datum import DatumCursor, Spans, binary_parts, chunks, encode_longs, join_binary
 from hudimeta.metadata.record import BoundKind, RecordLayout
 from hudimeta.metadata.value_types import TIMESTAMP_UNITS, ValueType, is_raw, is_text
@@ -121,7 +122,7 @@ def encode_bounds(bounds: Bounds, layout: RecordLayout) -> pa.Array:
     variable = np.isin(bounds.kinds, _VARIABLE)
     lengths = encode_longs(np.diff(borders))
     if not variable.all():
-        lengths = pc.if_else(pa.array(variable), lengths, pa.scalar(b"", pa.binary()))
+        lengths = pc.if_else(array_of(variable), lengths, scalar_of(b"", pa.binary()))
     return join_binary(encode_longs(branches), lengths, bounds.bodies)
 
 
@@ -151,7 +152,7 @@ def typed_bounds(
     parts, order, size = [], np.full(rows, -1, np.int64), 0
     for group in distinct:
         at = np.flatnonzero(groups == group)
-        index = pa.array(at)
+        index = array_of(at)
         part = _typed(bounds.bodies.take(index), int(group), wanted, infos.take(index) if infos is not None else None)
         if part is not None:
             parts.append(part)
@@ -159,7 +160,7 @@ def typed_bounds(
             size += len(at)
     if not parts:
         return pa.nulls(rows, wanted)
-    return pa.concat_arrays(parts).take(pa.array(order, mask=order < 0))
+    return pa.concat_arrays(parts).take(array_of(order, mask=order < 0))
 
 
 def _typed(bodies: pa.Array, group: int, wanted: pa.DataType, infos: pa.Array | None) -> pa.Array | None:
@@ -175,7 +176,7 @@ def _typed(bodies: pa.Array, group: int, wanted: pa.DataType, infos: pa.Array | 
             return _from_bytes_decimals(bodies, infos, wanted)
         if kind is BoundKind.BOOLEAN and pa.types.is_boolean(wanted):
             data, borders = binary_parts(bodies)
-            return pa.array(data[borders[:-1]] != 0, pa.bool_())
+            return array_of(data[borders[:-1]] != 0, pa.bool_())
         text, raw = is_text(wanted), is_raw(wanted)
         if (kind is BoundKind.STRING and (text or raw)) or (kind is BoundKind.BYTES and raw):
             return bodies.cast(wanted)
@@ -186,7 +187,7 @@ def _typed(bodies: pa.Array, group: int, wanted: pa.DataType, infos: pa.Array | 
 
 def _from_numbers(bodies: pa.Array, kind: BoundKind, ordinal: int, wanted: pa.DataType) -> pa.Array | None:
     values = [cursor.long() for cursor in chunks(bodies)]
-    numbers = pa.array(np.concatenate(values) if values else np.empty(0, np.int64))
+    numbers = array_of(np.concatenate(values) if values else np.empty(0, np.int64))
     dates = (BoundKind.INT, BoundKind.DATE, BoundKind.LOCAL_DATE)
     if pa.types.is_date(wanted):
         return numbers.cast(pa.int32()).cast(pa.date32()).cast(wanted) if kind in dates else None
@@ -216,7 +217,7 @@ def _from_floats(bodies: pa.Array, kind: BoundKind, wanted: pa.DataType) -> pa.A
     single = kind is BoundKind.FLOAT
     dtype: Any = "<f4" if single else "<f8"
     values = np.frombuffer(data[borders[0] : borders[-1]].tobytes(), dtype)
-    known = pa.array(values, mask=np.isnan(values) | np.isposinf(values))
+    known = array_of(values, mask=np.isnan(values) | np.isposinf(values))
     if single and pa.types.is_float64(wanted):
         # A column that was widened shows the double that the float's text stands for, so its bounds must as well.
         return known.cast(pa.string()).cast(wanted)
@@ -264,7 +265,7 @@ def order_value(kind: int, body: bytes) -> Any:
     if kind == BoundKind.DECIMAL:
         return int.from_bytes(body, "big", signed=True)
     if kind in _NUMBERS:
-        return int(next(chunks(pa.array([body], pa.binary()))).long()[0])
+        return int(next(chunks(array_of([body], pa.binary()))).long()[0])
     if kind in _FIXED:
         return body[0] if kind == BoundKind.BOOLEAN else float(np.frombuffer(body, "<f4" if len(body) == 4 else "<f8")[0])
     raise ValueError(f"bounds of kind {BoundKind(kind).name} have no order")
@@ -299,20 +300,20 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
         wrapper = _number_kind(kind, version)
         numbers = column.cast(pa.date32()).cast(pa.int32()) if pa.types.is_date(kind) else column
         numbers = numbers.cast(pa.int32()) if pa.types.is_time32(kind) else numbers
-        bodies = encode_longs(np.asarray(numbers.cast(pa.int64()).fill_null(0)))
+        bodies = encode_longs(numpy_of(fill_null(numbers.cast(pa.int64()), 0)))
     import pyarrow.compute as pc
 
-    missing = np.asarray(column.is_null())
+    missing = numpy_of(column.is_null())
     kinds = np.where(missing, np.int8(BoundKind.NULL), np.int8(wrapper)).astype(np.int8)
     if missing.any():
-        bodies = pc.if_else(pa.array(missing), pa.scalar(b"", pa.binary()), bodies)
+        bodies = pc.if_else(array_of(missing), scalar_of(b"", pa.binary()), bodies)
     return Bounds(kinds, bodies)
 
 
 def _without_nan(column: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.is_nan(column), pa.scalar(np.inf, column.type), column)
+    return pc.if_else(pc.is_nan(column), scalar_of(np.inf, column.type), column)
 
 
 def _number_kind(kind: pa.DataType, version: str) -> BoundKind:
@@ -335,7 +336,7 @@ def _wrap_decimals(values: pa.Array, version: str) -> tuple[BoundKind, pa.Array]
         if scale > _V1_DECIMAL_SCALE or values.type.precision + _V1_DECIMAL_SCALE - scale > _V1_DECIMAL_PRECISION:
             raise ValueError(f"V1 column statistics do not hold values of type {values.type}")
         scale = _V1_DECIMAL_SCALE
-    exact = values.cast(pa.decimal128(38, scale)).fill_null(0)
+    exact = fill_null(values.cast(pa.decimal128(38, scale)), 0)
     little = np.frombuffer(exact.buffers()[1], np.uint8, len(exact) * 16, exact.offset * 16).reshape(-1, 16)
     big = little[:, ::-1]
     # The shortest form drops leading bytes that repeat the sign bit of the byte after them.
@@ -349,6 +350,6 @@ def _wrap_decimals(values: pa.Array, version: str) -> tuple[BoundKind, pa.Array]
 
 
 def _fixed_bodies(column: pa.Array, dtype: Any) -> pa.Array:
-    data = np.asarray(column.fill_null(0)).astype(dtype)
+    data = numpy_of(fill_null(column, 0)).astype(dtype)
     borders = (np.arange(len(data) + 1) * data.itemsize).astype(np.int32)
     return pa.Array.from_buffers(pa.binary(), len(data), [None, pa.py_buffer(borders), pa.py_buffer(data.tobytes())])

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 from hudimeta.metadata.bounds import Bounds, encode_bounds, order_value, read_bounds, typed_bounds
 from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.keys import column_id
@@ -89,7 +90,7 @@ def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
     for types, columns in decode_payloads(
         cells.values, layout, "ColumnStatsMetadata", lambda cursor: _read(cursor, layout), path
     ):
-        columns["type"] = pa.array(types.astype(np.int32))
+        columns["type"] = array_of(types.astype(np.int32))
         rows = len(types)
         arrays = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in SCHEMA if f.name != "key"]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA.remove(0)))
@@ -104,16 +105,16 @@ def _read(cursor: DatumCursor, layout: RecordLayout) -> dict[str, pa.Array]:
             out["file_name" if field == "fileName" else "column_name"] = cursor.optional_bytes().column(pa.string())
         elif field in ("minValue", "maxValue"):
             bounds = read_bounds(cursor, layout)
-            out[field[:3] + "_kind"], out[field[:3] + "_value"] = pa.array(bounds.kinds), bounds.bodies
+            out[field[:3] + "_kind"], out[field[:3] + "_value"] = array_of(bounds.kinds), bounds.bodies
         elif field in _COUNTS:
             numbers, present = cursor.optional_long()
-            out[_COUNTS[field]] = pa.array(numbers, mask=None if present.all() else ~present)
+            out[_COUNTS[field]] = array_of(numbers, mask=None if present.all() else ~present)
         elif field == "valueType":
             out["value_type"], out["value_type_info"] = _read_value_type(cursor)
         else:
-            out["is_deleted" if field == "isDeleted" else "is_tight_bound"] = pa.array(cursor.boolean())
+            out["is_deleted" if field == "isDeleted" else "is_tight_bound"] = array_of(cursor.boolean())
     if "is_tight_bound" not in out:
-        out["is_tight_bound"] = pa.array(np.zeros(len(cursor.pos), np.bool_))
+        out["is_tight_bound"] = array_of(np.zeros(len(cursor.pos), np.bool_))
     return out
 
 
@@ -137,7 +138,7 @@ def _read_value_type(cursor: DatumCursor) -> tuple[pa.Array, pa.Array]:
         informed[rows] = True if infos[0].present is None else infos[0].present
     # Starts must ascend for the gather: a datum without information stands at its own position, as set above.
     text = Spans(cursor.buffer, start, end, informed).column(pa.string())
-    return pa.array(ordinals, mask=~present), text
+    return array_of(ordinals, mask=~present), text
 
 
 def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
@@ -164,17 +165,17 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
             fields.append(_value_types(table) if "value_type" in given else b"\x00")
         else:
             flags = column_of(table, "is_deleted" if field == "isDeleted" else "is_tight_bound")
-            fields.append(_bytes_of(np.asarray(flags).astype(np.uint8)))
-    kinds = column_of(table, "type") if "type" in given else pa.array(np.full(rows, RecordType.COLUMN_STATS, np.int32))
-    values = encode_payloads(np.asarray(kinds).astype(np.int64), layout, "ColumnStatsMetadata", join_binary(*fields))
+            fields.append(_bytes_of(numpy_of(flags).astype(np.uint8)))
+    kinds = column_of(table, "type") if "type" in given else array_of(np.full(rows, RecordType.COLUMN_STATS, np.int32))
+    values = encode_payloads(numpy_of(kinds).astype(np.int64), layout, "ColumnStatsMetadata", join_binary(*fields))
     return KeyValues(*sorted_cells(column_of(table, "key"), values))
 
 
 def _optional_longs(column: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
-    encoded = encode_longs(np.asarray(column.fill_null(0)), b"\x02")
-    return encoded if not column.null_count else pc.if_else(column.is_valid(), encoded, pa.scalar(b"\x00", pa.binary()))
+    encoded = encode_longs(numpy_of(fill_null(column, 0)), b"\x02")
+    return encoded if not column.null_count else pc.if_else(column.is_valid(), encoded, scalar_of(b"\x00", pa.binary()))
 
 
 def _value_types(table: pa.Table) -> pa.Array:
@@ -184,10 +185,10 @@ def _value_types(table: pa.Table) -> pa.Array:
     infos = pa.nulls(len(ordinals), pa.string())
     if "value_type_info" in table.column_names:
         infos = column_of(table, "value_type_info")
-    info = join_binary(b"\x02", encode_texts(infos.fill_null("")))
-    info = pc.if_else(infos.is_valid(), info, pa.scalar(b"\x00", pa.binary()))
-    whole = join_binary(encode_longs(np.asarray(ordinals.fill_null(0)), b"\x02"), info)
-    return pc.if_else(ordinals.is_valid(), whole, pa.scalar(b"\x00", pa.binary()))
+    info = join_binary(b"\x02", encode_texts(fill_null(infos, "")))
+    info = pc.if_else(infos.is_valid(), info, scalar_of(b"\x00", pa.binary()))
+    whole = join_binary(encode_longs(numpy_of(fill_null(ordinals, 0)), b"\x02"), info)
+    return pc.if_else(ordinals.is_valid(), whole, scalar_of(b"\x00", pa.binary()))
 
 
 def _bytes_of(values: np.ndarray[Any, np.dtype[np.uint8]]) -> pa.Array:
@@ -198,7 +199,7 @@ def _bytes_of(values: np.ndarray[Any, np.dtype[np.uint8]]) -> pa.Array:
 
 def bounds_of(table: pa.Table, side: str) -> Bounds:
     """The bounds of one side ("min" or "max") of a table of `SCHEMA`."""
-    return Bounds(np.asarray(column_of(table, side + "_kind")), column_of(table, side + "_value"))
+    return Bounds(numpy_of(column_of(table, side + "_kind")), column_of(table, side + "_value"))
 
 
 def prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None) -> list[bytes]:
@@ -228,14 +229,14 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
         A null_count that cannot be believed is None. A bound of a floating column proves that no value beyond it is there,
         NaN included, which is the greatest of all.
     """
-    ordinals = np.asarray(column_of(table, "value_type").fill_null(0)).astype(np.int64)
+    ordinals = numpy_of(fill_null(column_of(table, "value_type"), 0)).astype(np.int64)
     infos = column_of(table, "value_type_info")
     low = typed_bounds(bounds_of(table, "min"), wanted, ordinals, infos)
     high = typed_bounds(bounds_of(table, "max"), wanted, ordinals, infos)
     if pa.types.is_floating(wanted):
         low, high = _without_lost_bounds(low, high, column_of(table, "is_tight_bound"))
     if pa.types.is_timestamp(wanted):
-        doubtful = (ordinals == 0) & ~np.asarray(column_of(table, "is_tight_bound").fill_null(False))
+        doubtful = (ordinals == 0) & ~numpy_of(fill_null(column_of(table, "is_tight_bound"), False))
         low, high = (_in_one_unit(bounds, doubtful) for bounds in (low, high))
     if is_text(wanted):
         low, high = _in_byte_order(low, high, column_of(table, "is_tight_bound"))
@@ -254,8 +255,8 @@ def typed_columns(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[st
         rows: As `decode_values` gives them.
         columns: Arrow type by column.
     """
-    coded = rows.column("column_name").combine_chunks().dictionary_encode()
-    numbers, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
+    coded = single_array(rows.column("column_name")).dictionary_encode()
+    numbers, names = numpy_of(coded.indices), coded.dictionary.to_pylist()
     first = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()] if len(numbers) else []
     stretches: dict[str, list[pa.Table]] = {}
     for start, end in zip(first, [*first[1:], len(numbers)], strict=False):
@@ -277,9 +278,9 @@ def _without_lost_bounds(low: pa.Array, high: pa.Array, tight: pa.Array) -> tupl
     """
     import pyarrow.compute as pc
 
-    zero = pc.and_(pc.equal(low, pa.scalar(0, low.type)), pc.equal(high, pa.scalar(0, high.type)))
-    lost = pc.and_(pc.fill_null(zero, False), pc.invert(pc.fill_null(tight, False)))
-    nothing = pa.scalar(None, low.type)
+    zero = pc.and_(pc.equal(low, scalar_of(0, low.type)), pc.equal(high, scalar_of(0, high.type)))
+    lost = pc.and_(fill_null(zero, False), pc.invert(fill_null(tight, False)))
+    nothing = scalar_of(None, low.type)
     return pc.if_else(lost, nothing, low), pc.if_else(lost, nothing, high)
 
 
@@ -291,14 +292,14 @@ def _in_one_unit(bounds: pa.Array, doubtful: npt.NDArray[np.bool_]) -> pa.Array:
     """
     if bounds.type.unit not in ("ms", "us"):
         return bounds
-    numbers = np.asarray(bounds.view(pa.int64()).fill_null(0))
+    numbers = numpy_of(fill_null(bounds.view(pa.int64()), 0))
     small = np.abs(numbers) < _YEAR_10000_MS
     unclear = doubtful & (numbers != 0) & (small if bounds.type.unit == "us" else ~small)
     if not unclear.any():
         return bounds
     import pyarrow.compute as pc
 
-    return pc.if_else(pa.array(unclear), pa.scalar(None, bounds.type), bounds)
+    return pc.if_else(array_of(unclear), scalar_of(None, bounds.type), bounds)
 
 
 def _in_byte_order(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -311,9 +312,9 @@ def _in_byte_order(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.A
 
     if all(pc.all(pc.string_is_ascii(bounds)).as_py() is not False for bounds in (low, high)):
         return low, high
-    nothing, loose = pa.scalar(None, low.type), pc.invert(pc.fill_null(tight, False))
-    lost_low = pc.and_(loose, pc.fill_null(pc.match_substring_regex(low, _ABOVE_16_BITS), False))
-    lost_high = pc.and_(loose, pc.fill_null(pc.match_substring_regex(high, _ABOVE_SURROGATES), False))
+    nothing, loose = scalar_of(None, low.type), pc.invert(fill_null(tight, False))
+    lost_low = pc.and_(loose, fill_null(pc.match_substring_regex(low, _ABOVE_16_BITS), False))
+    lost_high = pc.and_(loose, fill_null(pc.match_substring_regex(high, _ABOVE_SURROGATES), False))
     return pc.if_else(lost_low, nothing, low), pc.if_else(lost_high, nothing, high)
 
 
@@ -321,9 +322,9 @@ def _without_signed_order(low: pa.Array, high: pa.Array, table: pa.Table) -> tup
     """Unknown for log files of Java, which takes bytes above 0x7F for negative there. Records of ours are tight."""
     import pyarrow.compute as pc
 
-    is_log = pc.fill_null(pc.starts_with(column_of(table, "file_name"), "."), True)
-    lost = pc.and_(is_log, pc.invert(pc.fill_null(column_of(table, "is_tight_bound"), False)))
-    nothing = pa.scalar(None, low.type)
+    is_log = fill_null(pc.starts_with(column_of(table, "file_name"), "."), True)
+    lost = pc.and_(is_log, pc.invert(fill_null(column_of(table, "is_tight_bound"), False)))
+    nothing = scalar_of(None, low.type)
     return pc.if_else(lost, nothing, low), pc.if_else(lost, nothing, high)
 
 
@@ -335,14 +336,14 @@ def _without_lost_counts(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     counts = {name: column_of(table, name) for name in ("null_count", "value_count", "total_uncompressed_size")}
-    unbounded = pa.array((bounds_of(table, "min").kinds == 0) & (bounds_of(table, "max").kinds == 0))
-    loose = pc.invert(pc.fill_null(column_of(table, "is_tight_bound"), False))
-    all_null = pc.fill_null(pc.greater_equal(counts["null_count"], counts["value_count"]), False)
-    long = pc.greater_equal(counts["total_uncompressed_size"].fill_null(0), _LEAST_DROPPED)
+    unbounded = array_of((bounds_of(table, "min").kinds == 0) & (bounds_of(table, "max").kinds == 0))
+    loose = pc.invert(fill_null(column_of(table, "is_tight_bound"), False))
+    all_null = fill_null(pc.greater_equal(counts["null_count"], counts["value_count"]), False)
+    long = pc.greater_equal(fill_null(counts["total_uncompressed_size"], 0), scalar_of(_LEAST_DROPPED))
     lost = pc.and_(pc.and_(unbounded, loose), pc.and_(all_null, long))
     if not pc.any(lost).as_py():
         return table
-    believed = pc.if_else(lost, pa.scalar(None, pa.int64()), counts["null_count"])
+    believed = pc.if_else(lost, scalar_of(None, pa.int64()), counts["null_count"])
     return table.set_column(table.schema.get_field_index("null_count"), "null_count", believed)
 
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.plain_arrays import integers
+from hudimeta.formats.plain_arrays import array_of, integers, scalar_of
 
 __all__ = ["DatumCursor", "Ints", "Spans", "chunks", "encode_longs", "encode_texts", "join_binary"]
 
@@ -64,7 +64,7 @@ class Spans:
         borders[0::2], borders[1::2] = self.start, self.end
         both = pa.Array.from_buffers(kind, max(2 * rows - 1, 0), [None, pa.py_buffer(borders), self.buffer])
         even = np.arange(0, 2 * rows, 2)
-        return both.take(integers(even) if self.present is None else pa.array(even, mask=~self.present))
+        return both.take(integers(even) if self.present is None else array_of(even, mask=~self.present))
 
 
 class DatumCursor:
@@ -283,7 +283,7 @@ def join_binary(*columns: pa.Array | bytes) -> pa.Array:
     import pyarrow.compute as pc
 
     parts = [
-        pa.scalar(c, pa.binary()) if isinstance(c, bytes) else c if c.type == pa.binary() else c.cast(pa.binary())
+        scalar_of(c, pa.binary()) if isinstance(c, bytes) else c if c.type == pa.binary() else c.cast(pa.binary())
         for c in columns
     ]
-    return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
+    return pc.binary_join_element_wise(*parts, scalar_of(b"", pa.binary()))

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.metadata.keys import shard
 from hudimeta.table.positions import positions_by_number
 
@@ -24,7 +25,7 @@ Hashed = Callable[[pa.Array], pa.Array]
 
 
 def _no_keys() -> pa.Array:
-    return pa.array([], pa.string())
+    return array_of([], pa.string())
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,6 @@ def by_group(keys: pa.Array, groups: int, hashed: Hashed | None = None) -> list[
         hashed: See `PartitionDelta`.
     """
     if groups == 1 or not len(keys):
-        return [(0, pa.array(np.arange(len(keys))))] if len(keys) else []
+        return [(0, array_of(np.arange(len(keys))))] if len(keys) else []
     at = shard(keys if hashed is None else hashed(keys), groups)
-    return [(number, pa.array(rows)) for number, rows in positions_by_number(at)]
+    return [(number, array_of(rows)) for number, rows in positions_by_number(at)]

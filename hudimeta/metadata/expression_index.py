@@ -12,6 +12,7 @@ import enum
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.metadata import bloom_filters, column_stats
 from hudimeta.metadata.datum import join_binary
 from hudimeta.metadata.keys import PARTITION_STAT, column_stats_keys, hash_ids
@@ -57,5 +58,5 @@ def file_keys(columns: pa.Array, partitions: pa.Array, names: pa.Array) -> pa.Ar
 
 def partition_keys(columns: pa.Array, partitions: pa.Array) -> pa.Array:
     """Keys of the partition records: column id, id of "__partition_stat__", partition id; binary."""
-    marks = pa.array([PARTITION_STAT], pa.string()).take(pa.array([0] * len(columns), pa.int64()))
+    marks = array_of([PARTITION_STAT], pa.string()).take(array_of([0] * len(columns), pa.int64()))
     return join_binary(hash_ids(columns), hash_ids(marks), hash_ids(partitions))

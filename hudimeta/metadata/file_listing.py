@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.errors import MetadataOutOfSync
-from hudimeta.formats.plain_arrays import no_rows, texts
+from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, numpy_of, single_array, texts
 from hudimeta.metadata import file_deltas, files
 from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
 from hudimeta.metadata.groups import GroupFinder
@@ -64,7 +64,7 @@ class FileListing:
         """
         if gone:
             keys, names = texts([to_key_partition(p) for p, _ in gone]), texts([name for _, name in gone])
-            self._again = pa.table({"key": keys, "name": names, "size": pa.array([1] * len(gone), pa.int64())})
+            self._again = pa.table({"key": keys, "name": names, "size": array_of([1] * len(gone), pa.int64())})
 
     @property
     def names_cleaned(self) -> bool:
@@ -135,9 +135,9 @@ class FileListing:
 
     def partitions(self) -> pa.StringArray:
         """Keys of the partitions ("." for a table without), sorted."""
-        found = self._lookup([ALL_PARTITIONS]).column("name").combine_chunks()
+        found = single_array(self._lookup([ALL_PARTITIONS]).column("name"))
         if self._again is not None:
-            found = pa.concat_arrays([found, self._again.column("key").combine_chunks()]).unique()
+            found = pa.concat_arrays([found, single_array(self._again.column("key"))]).unique()
         return found.sort()
 
     def of_partitions(self, keys: Sequence[str]) -> pa.Table:
@@ -163,7 +163,7 @@ class FileListing:
             return found
         if keys is not None:
             again = again.filter(pc.is_in(again.column("key"), value_set=texts(list(keys))))
-        again = again.filter(pc.invert(pc.is_in(again.column("name"), value_set=found.column("name").combine_chunks())))
+        again = again.filter(pc.invert(pc.is_in(again.column("name"), value_set=single_array(found.column("name")))))
         return pa.concat_tables([found, again.select(found.schema.names).cast(found.schema)])
 
     def records(self) -> pa.Table:
@@ -240,9 +240,9 @@ def _by_key(table: pa.Table, keys: Sequence[str]) -> dict[str, pa.Table]:
 
     if len(keys) == 1:
         return {keys[0]: table.filter(pc.equal(table.column("key"), texts(keys)[0]))}
-    number = pc.index_in(table.column("key"), value_set=texts(keys)).fill_null(-1)
+    number = fill_null(pc.index_in(table.column("key"), value_set=texts(keys)), -1)
     table = table.take(pc.sort_indices(number))
-    sizes = np.bincount(np.asarray(number) + 1, minlength=len(keys) + 1)
+    sizes = np.bincount(numpy_of(number) + 1, minlength=len(keys) + 1)
     ends = np.cumsum(sizes)
     return {key: table.slice(int(end - size), int(size)) for key, size, end in zip(keys, sizes[1:], ends[1:], strict=True)}
 

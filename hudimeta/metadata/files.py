@@ -25,7 +25,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, places, texts
+from hudimeta.formats.plain_arrays import (
+    array_of,
+    booleans,
+    integers,
+    no_rows,
+    numbers,
+    numpy_of,
+    places,
+    scalar_of,
+    single_array,
+    texts,
+)
 from hudimeta.metadata.datum import DatumCursor, Ints, Spans, binary_parts, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
@@ -216,12 +227,12 @@ def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, 
     keys = column_of(table, "key")
     entries = join_binary(
         encode_texts(column_of(table, "name")),
-        encode_longs(np.asarray(column_of(table, "size"))),
-        _flag_bytes(np.asarray(column_of(table, "is_deleted"))),
+        encode_longs(numpy_of(column_of(table, "size"))),
+        _flag_bytes(numpy_of(column_of(table, "is_deleted"))),
     )
     changed = np.ones(len(keys), np.bool_)
     if len(keys) > 1:
-        changed[1:] = np.asarray(pc.not_equal(keys[1:], keys[:-1]))
+        changed[1:] = numpy_of(pc.not_equal(keys[1:], keys[:-1]))
     first = np.flatnonzero(changed)
     counts = np.diff(np.append(first, len(keys)))
     data, borders = binary_parts(entries)
@@ -229,11 +240,11 @@ def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, 
     group = pa.py_buffer(np.append(borders[first], borders[-1:]).astype(np.int32))
     joined = pa.Array.from_buffers(pa.binary(), len(first), [None, group, pa.py_buffer(np.ascontiguousarray(data))])
     bodies = join_binary(encode_longs(counts), joined, b"\x00")
-    names = keys.take(pa.array(first))
+    names = keys.take(array_of(first))
     if empty_keys:
-        names = pa.concat_arrays([names, pa.array(empty_keys, names.type)])
-        bodies = pa.concat_arrays([bodies, pa.array([b"\x00"] * len(empty_keys), pa.binary())])
-    all_partitions = np.asarray(pc.equal(names, ALL_PARTITIONS))
+        names = pa.concat_arrays([names, array_of(empty_keys, names.type)])
+        bodies = pa.concat_arrays([bodies, array_of([b"\x00"] * len(empty_keys), pa.binary())])
+    all_partitions = numpy_of(pc.equal(names, scalar_of(ALL_PARTITIONS)))
     types = np.where(all_partitions, int(RecordType.ALL_PARTITIONS), int(RecordType.FILES)).astype(np.int64)
     return KeyValues(*sorted_cells(names, encode_payloads(types, layout, "filesystemMetadata", bodies)))
 
@@ -242,8 +253,8 @@ def with_partition_list(pieces: Iterable[KeyValues], layout: RecordLayout) -> It
     """Records of a base file, in the order of their keys, which tell of all partitions even where there are none."""
     import pyarrow.compute as pc
 
-    mark, is_told = ALL_PARTITIONS.encode(), False
-    empty = encode_values(SCHEMA.empty_table(), layout, (ALL_PARTITIONS,))
+    mark, is_told = scalar_of(ALL_PARTITIONS.encode()), False
+    empty = encode_values(no_rows(SCHEMA), layout, (ALL_PARTITIONS,))
     for piece in pieces:
         keys = piece.keys.cast(pa.binary())
         if not is_told and pc.any(pc.greater_equal(keys, mark)).as_py():
@@ -299,7 +310,7 @@ def fold(entries: pa.Table) -> pa.Table:
 
 def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """A number for each text, the same for the same text."""
-    return numbers(column.combine_chunks().dictionary_encode().indices)
+    return numbers(single_array(column).dictionary_encode().indices)
 
 
 def _fold_one_by_one(entries: pa.Table) -> pa.Table:
@@ -330,7 +341,7 @@ def apply_to_base(base: pa.Table, logs: pa.Table) -> pa.Table:
 
     if not len(logs) or not len(base):
         return logs if not len(base) else base
-    touched = pc.is_in(base.column("key"), logs.column("key").combine_chunks().unique())
+    touched = pc.is_in(base.column("key"), single_array(logs.column("key")).unique())
     return pa.concat_tables([base.filter(pc.invert(touched)), fold(pa.concat_tables([base.filter(touched), logs]))])
 
 
@@ -349,7 +360,7 @@ def without_partition_list(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     mark = texts([ALL_PARTITIONS])[0]
-    listed = places(pc.equal(table.column("key"), mark).combine_chunks())
+    listed = places(single_array(pc.equal(table.column("key"), mark)))
     if not len(listed):
         return table
     first, after = int(listed[0]), int(listed[-1]) + 1
@@ -360,4 +371,4 @@ def without_partition_list(table: pa.Table) -> pa.Table:
 
 def as_live_entries(table: pa.Table) -> pa.Table:
     """The inverse of `live`: rows without `is_deleted`, none of them a deletion, as rows of `SCHEMA`."""
-    return table.append_column("is_deleted", pa.array(np.zeros(len(table), np.bool_))).cast(SCHEMA)
+    return table.append_column("is_deleted", array_of(np.zeros(len(table), np.bool_))).cast(SCHEMA)

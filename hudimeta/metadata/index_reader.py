@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hudimeta.errors import NotFound
 from hudimeta.formats.hfile import HFileReader, KeyValues
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.metadata.group_files import FileGroup, group_stem
 from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -145,7 +146,7 @@ class IndexReader:
         if not by_prefix:
             return self._read(partition, [(group, _prefix_select(prefixes.to_pylist())) for group in groups])
         at = shard(prefixes, len(groups))
-        asked = [(group, prefixes.filter(pa.array(at == number)).to_pylist()) for number, group in enumerate(groups)]
+        asked = [(group, prefixes.filter(array_of(at == number)).to_pylist()) for number, group in enumerate(groups)]
         return self._read(partition, [(group, _prefix_select(mine)) for group, mine in asked if mine])
 
     @_looking_again
@@ -161,7 +162,7 @@ class IndexReader:
         for groups in stems.values():
             at = shard(keys, len(groups)) if len(groups) > 1 else np.zeros(len(keys), np.int32)
             for number, group in enumerate(groups):
-                mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
+                mine = sorted(keys.filter(array_of(at == number)).cast(pa.binary()).to_pylist())
                 if mine:
                     asked.append((group, _key_select(mine)))
         with_stated_logs = only_logs_of(self.finder, partition, keys, [group for group, _ in asked])
@@ -182,11 +183,11 @@ class IndexReader:
             later = [with_stated_logs(group) for group in later]
         logs = [log for group in later for log in group.logs]
         entries = arrange(self._sources.entries(logs), self.finder.is_visible)
-        found = [pa.array([], pa.string()), *(entry.deleted for entry in entries if entry.deleted is not None)]
+        found = [array_of([], pa.string()), *(entry.deleted for entry in entries if entry.deleted is not None)]
         codec = codec_of(partition, self._definition)
         if "is_deleted" in codec.schema.names:
             tables = self._sources.decode([entry for entry in entries if entry.deleted is None], codec.decode)
-            marked = pa.concat_tables([codec.schema.empty_table(), *tables])
+            marked = pa.concat_tables([no_rows(codec.schema), *tables])
             found.append(column_of(marked.filter(marked.column("is_deleted")), codec.key))
         return pa.concat_arrays(found)
 
@@ -201,7 +202,7 @@ class IndexReader:
         tables = self._sources.decode([entry for entry in entries if entry.deleted is None], codec.decode)
         removed = [entry.deleted for entry in entries if entry.deleted is not None]
         return Logged(
-            pa.concat_tables([codec.schema.empty_table(), *tables]), pa.concat_arrays([pa.array([], pa.string()), *removed])
+            pa.concat_tables([no_rows(codec.schema), *tables]), pa.concat_arrays([array_of([], pa.string()), *removed])
         )
 
     def _read(self, partition: str, selections: Iterable[tuple[FileGroup, Select]]) -> pa.Table:
@@ -214,18 +215,18 @@ class IndexReader:
         for group, select in chosen:
             stems.setdefault(group_stem(group.file_id), []).append((group, select))
         tables = [self._read_stem(codec, part) for part in stems.values()]
-        return pa.concat_tables(tables) if tables else codec.schema.empty_table()
+        return pa.concat_tables(tables) if tables else no_rows(codec.schema)
 
     def _read_stem(self, codec: Codec, selections: Sequence[tuple[FileGroup, Select]]) -> pa.Table:
         chosen = [(group.base, select) for group, select in selections if group.base]
         bases = self._sources.selected(chosen, codec.decode)
-        base = pa.concat_tables([codec.schema.empty_table(), *bases])
+        base = pa.concat_tables([no_rows(codec.schema), *bases])
         return merge(base, self._log_rows(codec, selections), codec.key, codec.unite)
 
     def _log_rows(self, codec: Codec, selections: Sequence[tuple[FileGroup, Select]]) -> LogRows:
         """What log files of some groups say."""
-        logs, turns = [codec.schema.empty_table()], [np.empty(0, np.int64)]
-        deleted, deleted_turns = [pa.array([], pa.string())], [np.empty(0, np.int64)]
+        logs, turns = [no_rows(codec.schema)], [np.empty(0, np.int64)]
+        deleted, deleted_turns = [array_of([], pa.string())], [np.empty(0, np.int64)]
         turn = 0
         for group, select in selections:
             records: list[tuple[int, LogEntry]] = []
@@ -256,7 +257,7 @@ def _merged(pieces: Iterable[pa.Table], logs: LogRows, codec: Codec) -> Iterator
     """Pieces of a base file, in the order of their keys, with its logs."""
     ordered = logs.in_order_of(codec.key)
     logged = column_of(ordered.rows, codec.key), ordered.deleted
-    for piece, (rows, deleted) in in_stretches(pieces, codec.schema.empty_table(), codec.key, *logged):
+    for piece, (rows, deleted) in in_stretches(pieces, no_rows(codec.schema), codec.key, *logged):
         yield merge(piece, ordered.stretch(rows, deleted), codec.key, codec.unite)
 
 

@@ -29,7 +29,7 @@ import pyarrow as pa
 import xxhash
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, fill_null, scalar_of, single_array
 from hudimeta.metadata.datum import binary_parts, join_binary
 
 __all__ = [
@@ -85,7 +85,7 @@ def path_id(path: str) -> str:
 def hash_ids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Column or partition ids of many texts, each distinct text hashed once; a binary array of 12 bytes each."""
     coded = single_array(texts).dictionary_encode()
-    ids = pa.array([column_id(t) for t in coded.dictionary.to_pylist()], pa.binary())
+    ids = array_of([column_id(t) for t in coded.dictionary.to_pylist()], pa.binary())
     return ids.take(coded.indices)
 
 
@@ -116,10 +116,9 @@ def bloom_filter_keys(partitions: pa.Array, names: pa.Array) -> pa.Array:
 
 def secondary_prefixes(values: pa.Array) -> pa.Array:
     """`esc(value) + "$"`: what every key of a secondary value begins with; binary. None stands for the null value."""
-    import pyarrow.compute as pc
 
     escaped = _escape(values)
-    return join_binary(pc.fill_null(escaped, pa.scalar(NULL_VALUE, pa.binary())), b"$")
+    return join_binary(fill_null(escaped, scalar_of(NULL_VALUE, pa.binary())), b"$")
 
 
 def secondary_keys(values: pa.Array, record_keys: pa.Array) -> pa.Array:
@@ -139,9 +138,9 @@ def split_secondary_keys(keys: pa.Array, path: str = "") -> tuple[pa.Array, pa.A
     plain = pc.invert(pc.or_(_contains(keys, b"\\"), _contains(keys, b"\x00")))
     if pc.all(plain).as_py() is not False and pc.all(_contains(keys, b"$")).as_py() is not False:
         parts = pc.split_pattern(keys.cast(pa.string()), "$", max_splits=1)
-        return pc.list_element(parts, 0), pc.list_element(parts, 1)
+        return pc.list_element(parts, scalar_of(0)), pc.list_element(parts, scalar_of(1))
     pairs = [_split_secondary(key, path) for key in keys.cast(pa.binary()).to_pylist()]
-    return pa.array([v for v, _ in pairs], pa.string()), pa.array([k for _, k in pairs], pa.string())
+    return array_of([v for v, _ in pairs], pa.string()), array_of([k for _, k in pairs], pa.string())
 
 
 def secondary_heads(keys: pa.Array) -> pa.Array:
@@ -150,8 +149,8 @@ def secondary_heads(keys: pa.Array) -> pa.Array:
 
     keys = single_array(keys).cast(pa.binary())
     if not pc.any(_contains(keys, b"\\")).as_py():
-        return join_binary(pc.list_element(pc.split_pattern(keys, b"$", max_splits=1), 0), b"$")
-    return pa.array([key[: _end_of_value(key) + 1] for key in keys.to_pylist()], pa.binary())
+        return join_binary(pc.list_element(pc.split_pattern(keys, b"$", max_splits=1), scalar_of(0)), b"$")
+    return array_of([key[: _end_of_value(key) + 1] for key in keys.to_pylist()], pa.binary())
 
 
 def _split_secondary(key: bytes, path: str) -> tuple[str | None, str]:
@@ -216,7 +215,7 @@ def java_hash(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
     high = np.concatenate([[0], np.cumsum(data[first:last] >> 7, dtype=np.int64)])
     wide = np.flatnonzero(high[borders[1:] - first] != high[borders[:-1] - first])
     hashes = _polynomial(data, borders)
-    units = [t.decode().encode("utf-16-le") for t in column.take(pa.array(wide)).cast(pa.binary()).to_pylist()]
+    units = [t.decode().encode("utf-16-le") for t in column.take(array_of(wide)).cast(pa.binary()).to_pylist()]
     wide_borders = np.concatenate([[0], np.cumsum([len(u) // 2 for u in units])]).astype(np.int64)
     hashes[wide] = _polynomial(np.frombuffer(b"".join(units), "<u2"), wide_borders)
     return hashes.view(np.int32)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of, no_rows, numpy_of, table_of
 from hudimeta.metadata.payload import column_of, sorted_cells
 
 __all__ = ["LogRows", "Unite", "in_stretches", "merge", "merged_cells"]
@@ -44,9 +45,9 @@ class LogRows:
 
     def in_order_of(self, key: str) -> LogRows:
         """The same in the order of keys; records and removals of one key stay in theirs."""
-        rows, deleted = (np.asarray(_order(keys)) for keys in (column_of(self.rows, key), self.deleted))
+        rows, deleted = (numpy_of(_order(keys)) for keys in (column_of(self.rows, key), self.deleted))
         return LogRows(
-            self.rows.take(pa.array(rows)), self.turn[rows], self.deleted.take(pa.array(deleted)), self.deleted_turn[deleted]
+            self.rows.take(array_of(rows)), self.turn[rows], self.deleted.take(array_of(deleted)), self.deleted_turn[deleted]
         )
 
     def stretch(self, rows: slice, deleted: slice) -> LogRows:
@@ -99,7 +100,7 @@ def merged_cells(
     """
     import pyarrow.compute as pc
 
-    for piece, stretches in in_stretches(map(_as_table, pieces), _CELLS.empty_table(), "key", *logged):
+    for piece, stretches in in_stretches(map(_as_table, pieces), no_rows(_CELLS), "key", *logged):
         keys, values = column_of(piece, "key"), column_of(piece, "value")
         named = pa.concat_arrays([array[stretch] for array, stretch in zip(logged, stretches, strict=True)])
         if not len(named):
@@ -153,12 +154,12 @@ def _apply(base: pa.Table, logs: LogRows, key: str, unite: Unite | None) -> pa.T
     keys = pa.concat_arrays([column_of(logs.rows, key), logs.deleted])
     turns = np.concatenate([logs.turn, logs.deleted_turn])
     coded = keys.dictionary_encode()
-    codes = np.asarray(coded.indices)
+    codes = numpy_of(coded.indices)
     order = np.argsort(turns, kind="stable")
     last = np.empty(len(coded.dictionary), np.int64)
     last[codes[order]] = order
     winners = np.sort(last[last < len(logs.turn)])
-    newest = logs.rows.take(pa.array(winners))
+    newest = logs.rows.take(array_of(winners))
     in_logs = pc.is_in(base.column(key), coded.dictionary)
     if unite is not None:
         newest = _unite_all(base.filter(in_logs), logs, key, winners, codes, unite)
@@ -169,8 +170,8 @@ def _unite_all(
     base: pa.Table, logs: LogRows, key: str, winners: npt.NDArray[np.int64], codes: npt.NDArray[Any], unite: Unite
 ) -> pa.Table:
     """The winners, those that are not tight united with what the key held before."""
-    rows = logs.rows.take(pa.array(winners))
-    alone = np.asarray(column_of(rows, "is_tight_bound")) | np.asarray(column_of(rows, "is_deleted"))
+    rows = logs.rows.take(array_of(winners))
+    alone = numpy_of(column_of(rows, "is_tight_bound")) | numpy_of(column_of(rows, "is_deleted"))
     seen = np.bincount(codes[: len(logs.turn)], minlength=int(codes.max()) + 1)
     in_base = set(base.column(key).to_pylist())
     names = column_of(rows, key).to_pylist()
@@ -195,4 +196,4 @@ def _unite_all(
             merged = unite(merged, newer)
         united.append(merged)
     others = np.setdiff1d(np.arange(len(rows)), open_rows)
-    return pa.concat_tables([rows.take(pa.array(others)), pa.Table.from_pylist(united, rows.schema)])
+    return pa.concat_tables([rows.take(array_of(others)), table_of(united, rows.schema)])

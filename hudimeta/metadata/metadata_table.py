@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.errors import IndexDropped, IndexNotReady, MetadataOutOfSync
-from hudimeta.formats.plain_arrays import texts
+from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import files
 from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
@@ -383,7 +383,7 @@ def _laid_out(metadata: Timeline) -> str | None:
 
 
 def _no_files() -> pa.Table:
-    return files.live(files.SCHEMA.empty_table())
+    return files.live(no_rows(files.SCHEMA))
 
 
 def paths_of(keys: pa.ChunkedArray) -> pa.ChunkedArray:

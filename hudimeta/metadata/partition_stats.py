@@ -10,6 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.column_stats import SCHEMA, decode_values, merge_rows, typed
 from hudimeta.metadata.record import RecordLayout, RecordType
@@ -21,6 +22,6 @@ PARTITION = "partition_stats"
 
 def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
     """Rows of `SCHEMA` (`file_name` is the partition path) to records sorted by key; keys must be unique."""
-    kinds = pa.array([int(RecordType.PARTITION_STATS)], pa.int32()).take(pa.array([0] * len(table), pa.int64()))
+    kinds = array_of([int(RecordType.PARTITION_STATS)], pa.int32()).take(array_of([0] * len(table), pa.int64()))
     given = table.drop_columns(["type"]) if "type" in table.column_names else table
     return column_stats.encode_values(given.append_column("type", kinds), layout)

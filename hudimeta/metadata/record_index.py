@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.metadata.datum import DatumCursor, Ints, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
@@ -74,8 +75,8 @@ def _read(cursor: DatumCursor) -> list[pa.Array]:
     return [
         partition,
         _file_ids(high, low, index, text, encoding),
-        pa.array(instant, mask=None if timed.all() else ~timed),
-        pa.array(position, mask=~positioned),
+        array_of(instant, mask=None if timed.all() else ~timed),
+        array_of(position, mask=~positioned),
     ]
 
 
@@ -88,13 +89,13 @@ def _file_ids(high: Ints, low: Ints, index: Ints, text: pa.Array, encoding: Ints
     coded = binary.dictionary_encode()
     distinct = np.frombuffer(coded.dictionary.buffers()[1], ">i8", 3 * len(coded.dictionary)).reshape(-1, 3)
     spelled = _spell(distinct)
-    codes = np.asarray(coded.indices).astype(np.int32)
+    codes = numpy_of(coded.indices).astype(np.int32)
     plain = np.flatnonzero(encoding != 0)
     if not len(plain):
-        return pa.DictionaryArray.from_arrays(pa.array(codes), spelled)
-    others = text.take(pa.array(plain)).dictionary_encode()
-    codes[plain] = np.asarray(others.indices) + len(spelled)
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.concat_arrays([spelled, others.dictionary]))
+        return pa.DictionaryArray.from_arrays(array_of(codes), spelled)
+    others = text.take(array_of(plain)).dictionary_encode()
+    codes[plain] = numpy_of(others.indices) + len(spelled)
+    return pa.DictionaryArray.from_arrays(array_of(codes), pa.concat_arrays([spelled, others.dictionary]))
 
 
 def _spell(distinct: npt.NDArray[Any]) -> pa.Array:
@@ -105,7 +106,7 @@ def _spell(distinct: npt.NDArray[Any]) -> pa.Array:
     heads = text.tobytes().decode("ascii")
     width = _UUID_LENGTH
     uuids = [heads[i : i + width] for i in range(0, len(heads), width)]
-    return pa.array([u if n == -1 else f"{u}-{n}" for u, n in zip(uuids, distinct[:, 2].tolist(), strict=True)], pa.string())
+    return array_of([u if n == -1 else f"{u}-{n}" for u, n in zip(uuids, distinct[:, 2].tolist(), strict=True)], pa.string())
 
 
 def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
@@ -116,7 +117,7 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
         layout: What the records of the partition look like.
     """
     place_of, one_of_each = _places(table)
-    values = _encode_places(table.take(pa.array(one_of_each)), layout).take(pa.array(place_of))
+    values = _encode_places(table.take(array_of(one_of_each)), layout).take(array_of(place_of))
     return KeyValues(*sorted_cells(column_of(table, "record_key"), values))
 
 
@@ -132,7 +133,7 @@ def _places(table: pa.Table) -> tuple[Ints, Ints]:
     for name in ("partition_path", "file_id", "instant_ms"):
         column = column_of(table, name)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        numbers = numbers * len(coded.dictionary) + np.asarray(coded.indices)
+        numbers = numbers * len(coded.dictionary) + numpy_of(coded.indices)
         count *= len(coded.dictionary)
     if count > len(table):
         return every, every
@@ -153,14 +154,14 @@ def _encode_places(table: pa.Table, layout: RecordLayout) -> pa.Array:
     position: pa.Array | bytes = b"\x00"
     if "position" in table.column_names and column_of(table, "position").null_count < len(table):
         column = column_of(table, "position")
-        given = encode_longs(np.asarray(column.fill_null(0)), b"\x02")
-        position = pc.if_else(column.is_valid(), given, pa.scalar(b"\x00", pa.binary()))
+        given = encode_longs(numpy_of(fill_null(column, 0)), b"\x02")
+        position = pc.if_else(column.is_valid(), given, scalar_of(b"\x00", pa.binary()))
     bodies = join_binary(
         b"\x02",
         encode_texts(column_of(table, "partition_path").cast(pa.string())),
         before,
         after,
-        encode_longs(np.asarray(column_of(table, "instant_ms")), b"\x02"),
+        encode_longs(numpy_of(column_of(table, "instant_ms")), b"\x02"),
         encodings,
         position,
     )
@@ -174,7 +175,7 @@ def _encode_file_ids(ids: pa.Array) -> pa.StructArray:
     parts = [halves_of(t) for t in texts]
     high, low, index = (np.array([p[i] if p else -1 for p in parts], np.int64) for i in range(3))
     numbers = join_binary(encode_longs(high, b"\x02"), encode_longs(low, b"\x02"), encode_longs(index, b"\x02"))
-    names = pa.array(["" if p else t for p, t in zip(parts, texts, strict=True)], pa.string())
+    names = array_of(["" if p else t for p, t in zip(parts, texts, strict=True)], pa.string())
     encodings = encode_longs(np.array([0 if p else 1 for p in parts], np.int64))
     return pa.StructArray.from_arrays([numbers, join_binary(b"\x02", encode_texts(names)), encodings], ["n", "t", "e"])
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.metadata.datum import DatumCursor
 from hudimeta.metadata.keys import secondary_keys, split_secondary_keys
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
@@ -31,7 +32,7 @@ def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
         CorruptFileError: Bytes that are not such records.
     """
     layout = layout_of(schema_text, path)
-    flags = [pa.array(f) for _, f in decode_payloads(cells.values, layout, "SecondaryIndexMetadata", DatumCursor.boolean, path)]
+    flags = [array_of(f) for _, f in decode_payloads(cells.values, layout, "SecondaryIndexMetadata", DatumCursor.boolean, path)]
     keys = cells.keys.cast(pa.string())
     secondary, record_key = split_secondary_keys(cells.keys, path)
     return pa.table([keys, secondary, record_key, pa.chunked_array(flags, pa.bool_())], schema=SCHEMA)
@@ -46,5 +47,5 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
 def encode_keys(keys: pa.Array, layout: RecordLayout) -> KeyValues:
     """Live records with these keys (string or binary, unique), sorted."""
     types = np.full(len(keys), int(RecordType.SECONDARY_INDEX), np.int64)
-    bodies = pa.array([b"\x00"], pa.binary()).take(pa.array(np.zeros(len(keys), np.int64)))
+    bodies = array_of([b"\x00"], pa.binary()).take(array_of(np.zeros(len(keys), np.int64)))
     return KeyValues(*sorted_cells(keys, encode_payloads(types, layout, "SecondaryIndexMetadata", bodies)))

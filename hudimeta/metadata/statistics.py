@@ -7,11 +7,13 @@ from datetime import date, datetime, timezone
 from decimal import Context, Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.groups import extremes_of_groups, sums_of_groups
 from hudimeta.formats.parquet import typed_scalar
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, numpy_of, scalar_of, single_array, table_of
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
@@ -80,7 +82,7 @@ def _shortened(low: pa.Scalar, high: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
     if greatest is not None and len(greatest) > _LONGEST_RAW_BOUND:
         head = greatest[:_LONGEST_RAW_BOUND].rstrip(b"\xff")
         greatest = head[:-1] + bytes([head[-1] + 1]) if head else greatest
-    return pa.scalar(least, pa.binary()), pa.scalar(greatest, pa.binary())
+    return scalar_of(least, pa.binary()), scalar_of(greatest, pa.binary())
 
 
 def _wrapped(sides: Sequence[tuple[pa.Scalar, pa.Scalar]], version: str) -> list[dict[str, Any]]:
@@ -92,7 +94,7 @@ def _wrapped(sides: Sequence[tuple[pa.Scalar, pa.Scalar]], version: str) -> list
     for kind, places in of_type.items():
         ordinal, info = value_type_of(kind)
         both = [(at, number) for number in (0, 1) for at in places]
-        bounds = wrap_bounds(pa.array([sides[at][number] for at, number in both], kind), version)
+        bounds = wrap_bounds(array_of([sides[at][number] for at, number in both], kind), version)
         for (at, number), wrapper, body in zip(both, bounds.kinds.tolist(), bounds.bodies.to_pylist(), strict=True):
             side = "max" if number else "min"
             found[at] |= {f"{side}_kind": wrapper, f"{side}_value": body}
@@ -102,12 +104,12 @@ def _wrapped(sides: Sequence[tuple[pa.Scalar, pa.Scalar]], version: str) -> list
 
 
 def _keyed(found: list[dict[str, Any]], partition_path: str) -> pa.Table:
-    names = pa.array([r["column_name"] for r in found], pa.string())
-    where = pa.array([partition_path] * len(found), pa.string())
-    keys = column_stats_keys(names, where, pa.array([r["file_name"] for r in found], pa.string()))
+    names = array_of([r["column_name"] for r in found], pa.string())
+    where = array_of([partition_path] * len(found), pa.string())
+    keys = column_stats_keys(names, where, array_of([r["file_name"] for r in found], pa.string()))
     for row, key in zip(found, keys.cast(pa.string()).to_pylist(), strict=True):
         row["key"], row["type"] = key, int(RecordType.COLUMN_STATS)
-    return pa.Table.from_pylist(found, schema=column_stats.SCHEMA)
+    return table_of(found, column_stats.SCHEMA)
 
 
 def widened_partition_statistics(
@@ -140,7 +142,7 @@ def widened_partition_statistics(
         Rows of `partition_stats.SCHEMA`, and the keys (string) of records that must go because nothing bounds them any more,
         not even their type: Java takes a missing bound for "no such value", so a record without bounds would lose rows there.
     """
-    parts, gone = [partition_stats.SCHEMA.empty_table()], [pa.array([], pa.string())]
+    parts, gone = [no_rows(partition_stats.SCHEMA)], [array_of([], pa.string())]
     every = _with_partitions(files)
     for kind, names in names_by_type(columns).items():
         together = _sides(every, names, known, kind, existing, added, tight)
@@ -162,7 +164,7 @@ def _sides(
     tight: bool,
 ) -> pa.Table:
     """What is to be united of some columns of one type: the new files, what nobody knows, and what was known of the same."""
-    own = every.filter(pc.is_in(every["column_name"], value_set=pa.array(names, pa.string())))
+    own = every.filter(pc.is_in(every["column_name"], value_set=array_of(names, pa.string())))
     typed = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
     parts = [typed.append_column("column_name", own["column_name"])]
     for name in names:
@@ -179,20 +181,20 @@ def _sides(
 
 def _places(rows: pa.Table) -> pa.ChunkedArray:
     """Column and partition of each row as one text."""
-    return pc.binary_join_element_wise(rows["column_name"], rows["partition_path"], "\0")
+    return pc.binary_join_element_wise(rows["column_name"], rows["partition_path"], scalar_of("\0"))
 
 
 def _named(rows: pa.Table, name: str) -> pa.Table:
-    return rows.append_column("column_name", pa.repeat(pa.scalar(name, pa.string()), len(rows)))
+    return rows.append_column("column_name", pa.repeat(scalar_of(name, pa.string()), len(rows)))
 
 
 def _anything(partitions: Sequence[str], schema: pa.Schema) -> pa.Table:
     """Typed statistics of partitions of which nothing is known: they may hold any value, and null."""
     count = len(partitions)
     given = {
-        "partition_path": pa.array(partitions, pa.string()),
-        "value_count": pa.array([2] * count, pa.int64()),
-        "null_count": pa.array([1] * count, pa.int64()),
+        "partition_path": array_of(partitions, pa.string()),
+        "value_count": array_of([2] * count, pa.int64()),
+        "null_count": array_of([1] * count, pa.int64()),
     }
     return pa.table([given.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema)
 
@@ -213,15 +215,15 @@ def nothing_yet(partitions: Sequence[str], added: Collection[str]) -> list[tuple
     if not added:
         return []
     nothing = {"min_kind": 0, "max_kind": 0, "value_count": 1, "null_count": 1, "is_deleted": False, "is_tight_bound": True}
-    rows = pa.Table.from_pylist([{"column_name": name, **nothing} for name in sorted(added)], column_stats.SCHEMA)
+    rows = table_of([{"column_name": name, **nothing} for name in sorted(added)], column_stats.SCHEMA)
     return [(path, rows) for path in partitions]
 
 
 def _with_partitions(files: Sequence[tuple[str, pa.Table]]) -> pa.Table:
     """The statistics of all files in one table, so that a column's are decoded together, with the partition of each."""
     paths = pa.field("partition_path", pa.string())
-    none = column_stats.SCHEMA.empty_table().append_column(paths, pa.array([], pa.string()))
-    parts = [rows.append_column(paths, pa.repeat(pa.scalar(path, pa.string()), len(rows))) for path, rows in files]
+    none = no_rows(column_stats.SCHEMA).append_column(paths, array_of([], pa.string()))
+    parts = [rows.append_column(paths, pa.repeat(scalar_of(path, pa.string()), len(rows))) for path, rows in files]
     return pa.concat_tables([none, *parts])
 
 
@@ -236,42 +238,38 @@ def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tu
     infinity and NaN, which is stored as infinity.
     """
     # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
-    with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
-    rows = typed.select(["column_name", "partition_path", *_COUNTS, *_BYTES, "min", "max"])
+    with_values = fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
+    coded = single_array(_places(typed)).dictionary_encode()
+    count, of_group = len(coded.dictionary), numpy_of(coded.indices)
+    _, first = np.unique(of_group, return_index=True)
+    bounds, limits, lost = {}, _limits(kind), np.zeros(count, np.bool_)
     for side in ("min", "max"):
-        rows = rows.append_column(f"no_{side}", pc.and_(with_values, pc.is_null(typed[side])))
-    sums = [(c, "sum") for c in (*_COUNTS, *_BYTES)]
-    groups = rows.group_by(["column_name", "partition_path"], use_threads=False).aggregate(
-        [*sums, ("min", "min"), ("max", "max"), ("no_min", "any"), ("no_max", "any")]
-    )
-    bounds, limits = {}, _limits(kind)
-    for side in ("min", "max"):
-        widest = pa.scalar(None if limits is None else limits[side], kind)
-        known = pc.if_else(groups[f"no_{side}_any"], widest, groups[f"{side}_{side}"].cast(kind))
-        bounds[side] = wrap_bounds(single_array(known), version)
-    lost = pc.or_(groups["no_min_any"], groups["no_max_any"])
-    if limits is not None:
-        lost = pa.chunked_array([pa.repeat(False, len(groups))])
+        lacks = numpy_of(pc.and_(with_values, pc.is_null(typed[side])))
+        unknown = np.bincount(of_group[lacks], minlength=count) > 0
+        widest = scalar_of(None if limits is None else limits[side], kind)
+        known = extremes_of_groups(single_array(typed[side]), of_group, count, side).cast(kind)
+        bounds[side] = wrap_bounds(pc.if_else(array_of(unknown), widest, known), version)
+        lost |= unknown & (limits is None)
+    sums = {c: sums_of_groups(single_array(typed[c]), of_group, count) for c in (*_COUNTS, *_BYTES)}
     ordinal, info = value_type_of(kind)
-    count = len(groups)
-    paths, names = single_array(groups["partition_path"]), single_array(groups["column_name"])
+    paths, names = (single_array(typed[c]).take(array_of(first)) for c in ("partition_path", "column_name"))
     columns = {
         "key": partition_stats_keys(names, paths).cast(pa.string()),
-        "type": pa.array([int(RecordType.PARTITION_STATS)] * count, pa.int32()),
+        "type": array_of([int(RecordType.PARTITION_STATS)] * count, pa.int32()),
         "file_name": paths,
         "column_name": names,
-        "min_kind": pa.array(bounds["min"].kinds, pa.int8()),
+        "min_kind": array_of(bounds["min"].kinds, pa.int8()),
         "min_value": bounds["min"].bodies,
-        "max_kind": pa.array(bounds["max"].kinds, pa.int8()),
+        "max_kind": array_of(bounds["max"].kinds, pa.int8()),
         "max_value": bounds["max"].bodies,
-        **{c: groups[f"{c}_sum"] for c in _COUNTS},
-        **{c: pc.fill_null(groups[f"{c}_sum"], 0) for c in _BYTES},  # Apache Hudi adds them to those of the next record
-        "is_deleted": pa.repeat(False, count),
-        "is_tight_bound": pa.repeat(tight, count),
-        "value_type": pa.array([int(ordinal) if version == "V2" else None] * count, pa.int32()),
-        "value_type_info": pa.array([info if version == "V2" else None] * count, pa.string()),
+        **{c: sums[c] for c in _COUNTS},
+        **{c: fill_null(sums[c], 0) for c in _BYTES},  # Apache Hudi adds them to those of the next record
+        "is_deleted": pa.repeat(scalar_of(False), count),
+        "is_tight_bound": pa.repeat(scalar_of(tight), count),
+        "value_type": array_of([int(ordinal) if version == "V2" else None] * count, pa.int32()),
+        "value_type_info": array_of([info if version == "V2" else None] * count, pa.string()),
     }
-    return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA), lost
+    return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA), array_of(lost)
 
 
 def has_limits(kind: pa.DataType) -> bool:
@@ -291,7 +289,7 @@ def without_limits(stated: pa.Table, kind: pa.DataType) -> pa.Table:
         return stated  # all values lie within the limits
     for side, limit in (_limits(kind) or {}).items():
         column = stated[side]
-        told = pc.if_else(pc.equal(column, pa.scalar(limit, kind)), pa.scalar(None, kind), column)
+        told = pc.if_else(pc.equal(column, scalar_of(limit, kind)), scalar_of(None, kind), column)
         stated = stated.set_column(stated.column_names.index(side), side, told)
     return stated
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import HFileInfo, HFileWriter, KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties
 from hudimeta.keys.partition_metafile import partition_metafile
@@ -327,10 +328,10 @@ class MetadataWriter:
         return log.about
 
     def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytearray:
-        paths = pa.repeat(pa.scalar(partition, pa.string()), len(keys))
+        paths = pa.repeat(scalar_of(partition, pa.string()), len(keys))
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
         return frame_block(
-            BlockType.DELETE, header, encode_delete_content(keys, paths, [pa.array([0] * len(keys), pa.int32())])
+            BlockType.DELETE, header, encode_delete_content(keys, paths, [array_of([0] * len(keys), pa.int32())])
         )
 
     def _log_block(self, instant: str, records: KeyValues) -> bytearray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of
 from hudimeta.predicate.casts import cast_array
 from hudimeta.predicate.tree import ArithmeticOp
 from hudimeta.predicate.types import (
@@ -84,15 +85,15 @@ def arithmetic(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Dat
                 mask = mask | (b == 0)
                 b = np.where(b == 0, 1, b)
             values = _FLOAT[op](a, b)
-        return pa.array(values, type=result, mask=mask, from_pandas=False)
+        return array_of(values, type=result, mask=mask)
     if op is ArithmeticOp.INTEGER_DIVIDE:
         bad = (b == 0) | ((a == integer_range(LONG)[0]) & (b == -1))
         b = np.where(bad, 1, b)
-        return pa.array(_truncated_quotient(a, b), mask=mask | bad)
+        return array_of(_truncated_quotient(a, b), mask=mask | bad)
     values, overflow = _integers(op, a.astype(np.int64), b.astype(np.int64))
     low, high = integer_range(result)
     mask = mask | overflow | (values < low) | (values > high)
-    return pa.array(np.where(mask, 0, values), mask=mask).cast(result)
+    return array_of(np.where(mask, 0, values), mask=mask).cast(result)
 
 
 _FLOAT: dict[ArithmeticOp, Callable[[Any, Any], Any]] = {
@@ -104,8 +105,8 @@ _FLOAT: dict[ArithmeticOp, Callable[[Any, Any], Any]] = {
 
 
 def _raw(left: pa.Array, right: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    mask = np.asarray(left.is_null()) | np.asarray(right.is_null())
-    a, b = (np.asarray(side.fill_null(0)) for side in (left, right))
+    mask = numpy_of(left.is_null()) | numpy_of(right.is_null())
+    a, b = (numpy_of(fill_null(side, 0)) for side in (left, right))
     return a, b, mask
 
 
@@ -145,7 +146,7 @@ def _number_remainder(left: pa.Array, right: pa.Array, result: pa.DataType) -> p
             values = np.fmod(a, b)
         else:
             values = np.fmod(a, np.where(b == -1, 1, b))  # the smallest integer by -1 would trap
-    return pa.array(values, type=result, mask=mask | zero, from_pandas=False)
+    return array_of(values, type=result, mask=mask | zero)
 
 
 def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.DataType) -> pa.Array:
@@ -171,7 +172,7 @@ def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Data
 
     pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
     with decimal.localcontext(_CONTEXT):
-        return pa.array([one(a, b) for a, b in pairs], result)
+        return array_of([one(a, b) for a, b in pairs], result)
 
 
 def _last_bits(number: int) -> int:

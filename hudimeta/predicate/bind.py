@@ -119,7 +119,7 @@ def bind(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
     if bound.expr.type == _BOOLEAN:
         return bound
     if pa.types.is_null(bound.expr.type):
-        return dataclasses.replace(bound, expr=Literal(pa.scalar(None, _BOOLEAN), type=_BOOLEAN))
+        return dataclasses.replace(bound, expr=Literal(pa.nulls(1, _BOOLEAN)[0], type=_BOOLEAN))
     raise PredicateError(to_sql(expr), "a predicate", f"This is of type {type_name(bound.expr.type)}.")
 
 
@@ -155,7 +155,7 @@ class _Binder:
         if bound.type == _BOOLEAN:
             return bound
         if isinstance(bound, Literal) and bound.is_null:
-            return Literal(pa.scalar(None, _BOOLEAN), type=_BOOLEAN)
+            return Literal(pa.nulls(1, _BOOLEAN)[0], type=_BOOLEAN)
         raise refused(expr, f"is of type {type_name(bound.type)}, not a predicate")
 
     # columns
@@ -306,7 +306,7 @@ class _Binder:
         if not can_cast(child.type or STRING, STRING):
             raise refused(expr, f"matches a {type_name(child.type)}", "a string to match")
         bound = dataclasses.replace(expr, child=self.cast(child, STRING), type=_BOOLEAN)
-        match(bound, pa.array([], STRING))  # a malformed pattern is refused before any file is read
+        match(bound, pa.nulls(0, STRING))  # a malformed pattern is refused before any file is read
         return bound
 
     # values

@@ -7,6 +7,7 @@ import difflib
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.predicate.casts import can_cast, cast_array
 from hudimeta.predicate.constants import is_utf8
 from hudimeta.predicate.functions import FUNCTION_NAMES, FUNCTIONS
@@ -89,7 +90,7 @@ def try_out(call: Call, zone: str) -> None:
     function = FUNCTIONS[call.name]
     assert call.type is not None
     empty = [
-        arg.scalar.as_py() if i in function.constants and isinstance(arg, Literal) else pa.array([], arg.type)
+        arg.scalar.as_py() if i in function.constants and isinstance(arg, Literal) else array_of([], arg.type)
         for i, arg in enumerate(call.args)
     ]
     function.run(Context(zone, 0, call.type), empty)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.predicate import datetime_text
 from hudimeta.predicate.local_time import DAY_US, SECOND_US, days_of, is_utc, micros, to_instant, to_local
 from hudimeta.predicate.number_text import (
@@ -62,8 +63,8 @@ def to_canonical(values: pa.Array) -> pa.Array:
         return to_canonical(values.dictionary_decode())
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
         raw = values.view(pa.int64())
-        whole = np.floor_divide(np.asarray(raw.fill_null(0)), 1000)
-        return pa.array(whole, mask=np.asarray(raw.is_null())).view(target)
+        whole = np.floor_divide(numpy_of(fill_null(raw, 0)), 1000)
+        return array_of(whole, mask=numpy_of(raw.is_null())).view(target)
     return values.cast(target, safe=False)
 
 
@@ -142,7 +143,7 @@ def cast_array(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     if target == pa.bool_():
         import pyarrow.compute as pc
 
-        return pc.not_equal(values, pa.scalar(decimal.Decimal(0) if is_decimal(source) else 0, source))
+        return pc.not_equal(values, scalar_of(decimal.Decimal(0) if is_decimal(source) else 0, source))
     if source in (DATE, *_TIMES) or target in (DATE, *_TIMES):
         return _times(values, target, zone)
     return _numbers(values, target)
@@ -162,10 +163,10 @@ def _numbers(values: pa.Array, target: pa.DataType) -> pa.Array:
         if source.precision > _LONG_DIGITS and target != LONG:
             return _numbers(_floats_of_decimals(values, DOUBLE), target)  # 0.9999999999999999999 is 1 then, as in Spark
         whole = pc.trunc(values.cast(pa.decimal256(76, source.scale)))
-        low, high = (pa.scalar(decimal.Decimal(bound), whole.type) for bound in integer_range(target))
+        low, high = (scalar_of(decimal.Decimal(bound), whole.type) for bound in integer_range(target))
         fits = pc.and_(pc.greater_equal(whole, low), pc.less_equal(whole, high))
-        return pc.if_else(fits, whole, pa.scalar(None, whole.type)).cast(LONG).cast(target)
-    raw = np.asarray(values.cast(DOUBLE).fill_null(math.nan))
+        return pc.if_else(fits, whole, scalar_of(None, whole.type)).cast(LONG).cast(target)
+    raw = numpy_of(fill_null(values.cast(DOUBLE), math.nan))
     low_f, high_f = (float(bound) for bound in integer_range(target))
     with np.errstate(invalid="ignore"):
         whole_f = np.trunc(raw)
@@ -174,7 +175,7 @@ def _numbers(values: pa.Array, target: pa.DataType) -> pa.Array:
     # as BIGINT the upper limit rounds to 2**63, which Spark lets pass as the largest BIGINT
     beyond = whole_f >= 2.0**63
     numbers = np.where(beyond, 0, whole_f).astype(np.int64)
-    return pa.array(np.where(beyond, integer_range(LONG)[1], numbers), mask=~inside).cast(target)
+    return array_of(np.where(beyond, integer_range(LONG)[1], numbers), mask=~inside).cast(target)
 
 
 def _floats_of_decimals(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -183,8 +184,8 @@ def _floats_of_decimals(values: pa.Array, target: pa.DataType) -> pa.Array:
     if target == DOUBLE and pa.types.is_decimal128(t) and t.precision <= _EXACT_DIGITS and 0 <= t.scale <= _EXACT_POWER:
         # whole numbers and powers of ten that a double holds exactly divide to the nearest double
         words = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset : 2 * (values.offset + len(values)) : 2]
-        mask = np.asarray(values.is_null())
-        return pa.array(np.where(mask, 0, words) / 10.0**t.scale, mask=mask, from_pandas=False)
+        mask = numpy_of(values.is_null())
+        return array_of(np.where(mask, 0, words) / 10.0**t.scale, mask=mask)
     return values.cast(STRING).cast(target)
 
 
@@ -193,9 +194,9 @@ def _narrow(values: pa.Array, target: pa.DataType) -> pa.Array:
 
     if values.type.bit_width <= target.bit_width:
         return values.cast(target)
-    low, high = (pa.scalar(bound, values.type) for bound in integer_range(target))
+    low, high = (scalar_of(bound, values.type) for bound in integer_range(target))
     inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
-    return pc.if_else(inside, values, None).cast(target)
+    return pc.if_else(inside, values, scalar_of(None)).cast(target)
 
 
 def _to_decimal(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -212,8 +213,8 @@ def _to_decimal(values: pa.Array, target: pa.DataType) -> pa.Array:
         wide = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
     wide = wide.cast(pa.decimal256(76, target.scale))
     limit = decimal.Decimal(10) ** _digits(target)
-    inside = pc.less(pc.abs(wide), pa.scalar(limit, wide.type))
-    return pc.if_else(inside, wide, pa.scalar(None, wide.type)).cast(target)
+    inside = pc.less(pc.abs(wide), scalar_of(limit, wide.type))
+    return pc.if_else(inside, wide, scalar_of(None, wide.type)).cast(target)
 
 
 def _digits(t: pa.DataType) -> int:
@@ -240,9 +241,9 @@ def _fitted(number: decimal.Decimal | None, target: pa.DataType) -> decimal.Deci
 def _times(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     source = values.type
     if source == DATE:
-        days = np.asarray(values.view(pa.int32()).fill_null(0)).astype(np.int64)
-        mask = np.asarray(values.is_null()) | (np.abs(days) > datetime_text.LAST_DAY_OF_TIMES)
-        local = pa.array(np.where(mask, 0, days) * DAY_US, mask=mask).view(LOCAL_TIMESTAMP)
+        days = numpy_of(fill_null(values.view(pa.int32()), 0)).astype(np.int64)
+        mask = numpy_of(values.is_null()) | (np.abs(days) > datetime_text.LAST_DAY_OF_TIMES)
+        local = array_of(np.where(mask, 0, days) * DAY_US, mask=mask).view(LOCAL_TIMESTAMP)
         return local if target == LOCAL_TIMESTAMP else to_instant(local, zone)
     if source == LOCAL_TIMESTAMP:
         return days_of(values) if target == DATE else to_instant(values, zone)
@@ -253,26 +254,26 @@ def _times(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     if target == DATE:
         return days_of(to_local(values, zone))
     raw = micros(values)
-    numbers, mask = np.asarray(raw.fill_null(0)), np.asarray(raw.is_null())
+    numbers, mask = numpy_of(fill_null(raw, 0)), numpy_of(raw.is_null())
     if is_decimal(target):
         return _to_decimal(map_unique(raw, lambda number: decimal.Decimal(number).scaleb(-6), pa.decimal128(20, 6)), target)
     if is_floating(target):
-        return pa.array(numbers / SECOND_US, mask=mask).cast(target, safe=False)
-    return _narrow(pa.array(np.floor_divide(numbers, SECOND_US), mask=mask), target)
+        return array_of(numbers / SECOND_US, mask=mask).cast(target, safe=False)
+    return _narrow(array_of(np.floor_divide(numbers, SECOND_US), mask=mask), target)
 
 
 def _instant_of_number(values: pa.Array) -> pa.Array:
     if is_decimal(values.type):
         return map_unique(values, _wrapped_micros, LONG).view(INSTANT)
-    raw = np.asarray(values.cast(DOUBLE, safe=False).fill_null(math.nan))
+    raw = numpy_of(fill_null(values.cast(DOUBLE, safe=False), math.nan))
     if is_integer(values.type):  # what is too large is the last instant there is, on either side
-        seconds, (low, high) = np.asarray(values.cast(LONG).fill_null(0)), integer_range(LONG)
+        seconds, (low, high) = numpy_of(fill_null(values.cast(LONG), 0)), integer_range(LONG)
         far, last = np.abs(seconds // SECOND_US) > high // SECOND_US**2, np.where(seconds < 0, low, high)
         whole = np.where(far, last, np.where(far, 0, seconds) * SECOND_US)
-        return pa.array(whole, mask=np.asarray(values.is_null())).view(INSTANT)
+        return array_of(whole, mask=numpy_of(values.is_null())).view(INSTANT)
     mask = ~(np.abs(raw) < (1 << 63) / SECOND_US)
     whole = (np.where(mask, 0, raw) * SECOND_US).astype(np.int64)
-    return pa.array(whole, mask=mask).view(INSTANT)
+    return array_of(whole, mask=mask).view(INSTANT)
 
 
 def negated(values: pa.Array) -> pa.Array:
@@ -302,9 +303,9 @@ def _from_string(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     trimmed = pc.utf8_trim(values, _BLANKS)
     if target == pa.bool_():
         lower = pc.utf8_lower(trimmed)
-        yes, no = (pa.array(words) for words in (["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]))
+        yes, no = (array_of(words) for words in (["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]))
         known = pc.or_(pc.is_in(lower, yes), pc.is_in(lower, no))
-        return pc.if_else(known, pc.is_in(lower, yes), None)
+        return pc.if_else(known, pc.is_in(lower, yes), scalar_of(None))
     if is_integer(target):
         return _narrow(integers_of_text(trimmed), target)
     fraction = pc.utf8_trim(values, _BLANKS_OF_JAVA)

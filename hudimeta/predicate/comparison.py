@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import fill_null, scalar_of
 from hudimeta.predicate.equality import with_one_zero
 from hudimeta.predicate.tree import CompareOp
 from hudimeta.predicate.types import is_floating
@@ -33,7 +34,7 @@ def compare(op: CompareOp, left: Any, right: Any) -> Any:
 
     if op is CompareOp.NULL_SAFE_EQ:
         both_null = pc.and_(pc.is_null(left), pc.is_null(right))
-        return pc.or_(both_null, pc.fill_null(compare(CompareOp.EQ, left, right), False))
+        return pc.or_(both_null, fill_null(compare(CompareOp.EQ, left, right), False))
     if pa.types.is_null(left.type):  # for which Arrow has no kernels
         left, right = left.cast(pa.bool_()), right.cast(pa.bool_())
     plain = pc.call_function(_KERNELS[op], [left, right])
@@ -65,7 +66,7 @@ def _kept(mask: Any, right: pa.Scalar) -> Any:
     """The mask, or nulls when the scalar beside it is null."""
     import pyarrow.compute as pc
 
-    return mask if right.is_valid else pc.and_(mask, pa.scalar(None, pa.bool_()))
+    return mask if right.is_valid else pc.and_(mask, scalar_of(None, pa.bool_()))
 
 
 def _nan(values: Any) -> Any:
@@ -73,7 +74,7 @@ def _nan(values: Any) -> Any:
     import pyarrow.compute as pc
 
     if isinstance(values, pa.Scalar):
-        return pa.scalar(True) if values.is_valid and math.isnan(values.as_py()) else None
+        return scalar_of(True) if values.is_valid and math.isnan(values.as_py()) else None
     found = pc.is_nan(values)
     return found if pc.any(found).as_py() else None
 
@@ -92,4 +93,4 @@ def is_in(values: pa.Array, constants: pa.Array, *, has_null: bool) -> Any:
         values, constants = with_one_zero(values), with_one_zero(constants)
     found = pc.is_in(values, value_set=constants)
     known = pc.and_(pc.is_valid(values), found) if has_null else pc.is_valid(values)
-    return pc.if_else(known, found, None)
+    return pc.if_else(known, found, scalar_of(None))

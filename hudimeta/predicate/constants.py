@@ -9,6 +9,7 @@ import re
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.predicate.tree import CompareOp, Expr, Literal
 from hudimeta.predicate.types import (
     DATE,
@@ -41,7 +42,7 @@ def fitting(child: Expr, constant: Literal) -> Literal | None:
     try:
         exact = decimal.Decimal(value)
         wanted: object = int(exact) if is_integer(t) else float(value) if is_floating(t) else exact
-        scalar = pa.scalar(wanted, t)
+        scalar = scalar_of(wanted, t)
     except (pa.ArrowInvalid, OverflowError, ValueError):
         return None
     same = decimal.Decimal(scalar.as_py()) == exact
@@ -66,9 +67,9 @@ def distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
     """The non-null constants, each once."""
     values = [scalar for scalar in scalars if scalar.is_valid]
     if not values:
-        return pa.array([], target)
+        return array_of([], target)
     try:
-        return pa.array([scalar.as_py() for scalar in values], target).unique()
+        return array_of([scalar.as_py() for scalar in values], target).unique()
     except OverflowError:  # of a year that Python has not
         return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in values]).cast(target).unique()
 
@@ -91,7 +92,7 @@ def special_moment(text: Literal, target: pa.DataType) -> Literal | None:
         return None
     if found[0].lower() != "epoch":
         raise PredicateError(text.scalar.as_py(), "a text that means one moment, such as '2024-05-17 08:30:00'")
-    return Literal(pa.scalar(0, pa.int32() if target == DATE else pa.int64()).cast(target), type=target)
+    return Literal(scalar_of(0, pa.int32() if target == DATE else pa.int64()).cast(target), type=target)
 
 
 def is_utf8(text: pa.Scalar) -> bool:

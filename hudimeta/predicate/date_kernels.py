@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.predicate.casts import cast_array
 from hudimeta.predicate.datetime_pattern import compile_pattern, format_local, parse_with_pattern
 from hudimeta.predicate.function_kernels import Kernel
@@ -37,7 +38,7 @@ def part(name: str) -> Kernel:
 
         local, years = moved_near(args[0] if args[0].type == DATE else _local(context, args[0]))
         found = pc.call_function(name, [local])
-        return (pc.add(found, pa.array(years)) if name == "year" else found).cast(context.type)
+        return (pc.add(found, array_of(years)) if name == "year" else found).cast(context.type)
 
     return run
 
@@ -46,7 +47,7 @@ def day_of_week(context: Context, args: list[Any]) -> Any:
     """1 on Sundays to 7 on Saturdays."""
     import pyarrow.compute as pc
 
-    return pc.add(pc.day_of_week(args[0], count_from_zero=True, week_start=7), 1).cast(context.type)
+    return pc.add(pc.day_of_week(args[0], count_from_zero=True, week_start=7), scalar_of(1)).cast(context.type)
 
 
 def name_of_day(_context: Context, args: list[Any]) -> Any:
@@ -71,17 +72,17 @@ def from_unixtime(context: Context, args: list[Any]) -> Any:
     pattern = args[1] if len(args) > 1 else _PATTERN
     if pattern is None:
         return pa.nulls(context.length, context.type)
-    seconds = np.asarray(args[0].fill_null(0))
-    moments = pa.array(seconds * SECOND_US, mask=np.asarray(args[0].is_null()))  # wraps around beyond 64 bits, as in Spark
+    seconds = numpy_of(fill_null(args[0], 0))
+    moments = array_of(seconds * SECOND_US, mask=numpy_of(args[0].is_null()))  # wraps around beyond 64 bits, as in Spark
     return format_local(to_local(moments.cast(INSTANT), context.zone), compile_pattern(pattern))
 
 
 def unix_timestamp(context: Context, args: list[Any]) -> Any:
     """Whole seconds since the epoch of a timestamp, or of a text read by a pattern."""
     raw = micros(to_timestamp(context, args if len(args) > 1 else [*args, _PATTERN]))
-    numbers = np.asarray(raw.fill_null(0))
+    numbers = numpy_of(fill_null(raw, 0))
     # towards zero, as Java divides
-    return pa.array((numbers + (numbers < 0) * (SECOND_US - 1)) // SECOND_US, mask=np.asarray(raw.is_null()))
+    return array_of((numbers + (numbers < 0) * (SECOND_US - 1)) // SECOND_US, mask=numpy_of(raw.is_null()))
 
 
 def to_timestamp(context: Context, args: list[Any]) -> Any:
@@ -106,19 +107,19 @@ def to_date(context: Context, args: list[Any]) -> Any:
 
 def _days(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     numbers = values.view(pa.int32()) if values.type == DATE else values
-    return np.asarray(numbers.fill_null(0)).astype(np.int64), np.asarray(numbers.is_null())
+    return numpy_of(fill_null(numbers, 0)).astype(np.int64), numpy_of(numbers.is_null())
 
 
 def date_array(days: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> pa.Array:
     """Dates of days since the epoch; null where they are masked, or more than 32 bits hold."""
     low, high = integer_range(pa.int32())
     mask = mask | (days < low) | (days > high)
-    return pa.array(np.where(mask, 0, days).astype(np.int32), mask=mask).view(DATE)
+    return array_of(np.where(mask, 0, days).astype(np.int32), mask=mask).view(DATE)
 
 
 def _moved(days: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> pa.Array:
     """As :func:`date_array`, but numbers of more than 32 bits wrap around, as Spark adds days."""
-    return pa.array(days.astype(np.int32), mask=mask).view(DATE)
+    return array_of(days.astype(np.int32), mask=mask).view(DATE)
 
 
 def date_add(_context: Context, args: list[Any]) -> Any:
@@ -136,7 +137,7 @@ def date_sub(_context: Context, args: list[Any]) -> Any:
 def date_diff(_context: Context, args: list[Any]) -> Any:
     """Days from the second date to the first."""
     (end, gone), (start, missing) = _days(args[0]), _days(args[1])
-    return pa.array((end - start).astype(np.int32), mask=gone | missing)
+    return array_of((end - start).astype(np.int32), mask=gone | missing)
 
 
 def _months(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -217,8 +218,8 @@ def truncate_timestamp(context: Context, args: list[Any]) -> Any:
     if unit in _MICROS_IN:
         numbers = micros(local)
         size = _MICROS_IN[unit]
-        whole = np.floor_divide(np.asarray(numbers.fill_null(0)), size) * size
-        begun = pa.array(whole, mask=np.asarray(numbers.is_null())).view(LOCAL_TIMESTAMP)
+        whole = np.floor_divide(numpy_of(fill_null(numbers, 0)), size) * size
+        begun = array_of(whole, mask=numpy_of(numbers.is_null())).view(LOCAL_TIMESTAMP)
     else:
         begun = _truncated_days(cast_array(local, DATE, context.zone), unit).cast(LOCAL_TIMESTAMP)
     return begun if context.type == LOCAL_TIMESTAMP else to_instant(begun, context.zone)

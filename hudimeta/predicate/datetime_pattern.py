@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.predicate.datetime_text import micros_of_parts
 from hudimeta.predicate.local_time import SECOND_US, micros
 from hudimeta.predicate.types import LOCAL_TIMESTAMP
@@ -96,29 +97,31 @@ def format_local(local: pa.Array, pattern: Pattern) -> pa.Array:
     import pyarrow.compute as pc
 
     if not pattern.parts:
-        return pc.if_else(pc.is_valid(local), "", pa.scalar(None, pa.string()))
+        return pc.if_else(pc.is_valid(local), scalar_of(""), scalar_of(None, pa.string()))
     local, after = moved_near(local)
     years = years_of(local, after)
     fields = [_formatted(local, years, letter, count) for letter, count in pattern.parts]
     # the first element being a column keeps the nulls when every part is literal text
-    return pc.binary_join_element_wise(pc.if_else(pc.is_valid(local), "", pa.scalar(None, pa.string())), *fields, "")
+    return pc.binary_join_element_wise(
+        pc.if_else(pc.is_valid(local), scalar_of(""), scalar_of(None, pa.string())), *fields, scalar_of("")
+    )
 
 
 def _formatted(local: pa.Array, years: npt.NDArray[np.int64], letter: str, count: int | str) -> Any:
     import pyarrow.compute as pc
 
     if isinstance(count, str):
-        return count
+        return scalar_of(count)
     if letter in "ML" and count >= 3:
         names = _MONTHS if count == 4 else [name[:3] for name in _MONTHS]
-        return pa.array(names).take(pc.subtract(pc.month(local), 1))
+        return array_of(names).take(pc.subtract(pc.month(local), scalar_of(1)))
     if letter == "E":
         names = _DAYS if count == 4 else [name[:3] for name in _DAYS]
-        return pa.array(names).take(pc.day_of_week(local))
+        return array_of(names).take(pc.day_of_week(local))
     if letter == "a":
-        return pc.if_else(pc.less(pc.hour(local), 12), "AM", "PM")
+        return pc.if_else(pc.less(pc.hour(local), scalar_of(12)), scalar_of("AM"), scalar_of("PM"))
     if letter == "S":
-        fraction = pc.subtract(micros(local), pc.multiply(_floor_seconds(local), SECOND_US))
+        fraction = pc.subtract(micros(local), pc.multiply(_floor_seconds(local), scalar_of(SECOND_US)))
         digits = pc.utf8_lpad(pc.cast(fraction, pa.string()), 6, "0")
         return pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 9, "0"), 0, count)
     if letter in "yu":
@@ -128,8 +131,8 @@ def _formatted(local: pa.Array, years: npt.NDArray[np.int64], letter: str, count
 
 def _floor_seconds(local: pa.Array) -> pa.Array:
     numbers = micros(local)
-    seconds = np.floor_divide(np.asarray(numbers.fill_null(0)), SECOND_US)
-    return pa.array(seconds, mask=np.asarray(numbers.is_null()))
+    seconds = np.floor_divide(numpy_of(fill_null(numbers, 0)), SECOND_US)
+    return array_of(seconds, mask=numpy_of(numbers.is_null()))
 
 
 def _field_number(local: pa.Array, letter: str) -> Any:
@@ -150,9 +153,9 @@ def _field_number(local: pa.Array, letter: str) -> Any:
         return direct[letter](local)
     hour = pc.hour(local)
     if letter == "k":
-        return pc.if_else(pc.equal(hour, 0), 24, hour)
-    twelve = pc.if_else(pc.greater_equal(hour, 12), pc.subtract(hour, 12), hour)
-    return pc.if_else(pc.equal(twelve, 0), 12, twelve) if letter == "h" else twelve
+        return pc.if_else(pc.equal(hour, scalar_of(0)), scalar_of(24), hour)
+    twelve = pc.if_else(pc.greater_equal(hour, scalar_of(12)), pc.subtract(hour, scalar_of(12)), hour)
+    return pc.if_else(pc.equal(twelve, scalar_of(0)), scalar_of(12), twelve) if letter == "h" else twelve
 
 
 def parse_with_pattern(texts: pa.Array, pattern: Pattern) -> pa.Array:
@@ -182,9 +185,9 @@ def parse_with_pattern(texts: pa.Array, pattern: Pattern) -> pa.Array:
     parts = pc.extract_regex(texts, expression)
     if "year" in missing:
         fields = {name: pc.struct_field(parts, name) for name in [*names, *missing] if name != "year"}
-        years = pc.if_else(parts.is_valid(), "1970", pa.scalar(None, pa.string()))
+        years = pc.if_else(parts.is_valid(), scalar_of("1970"), scalar_of(None, pa.string()))
         mask = pc.invert(parts.is_valid())
         parts = pa.StructArray.from_arrays([*fields.values(), years], [*fields, "year"], mask=mask)
     values, valid = micros_of_parts(parts)
-    valid &= np.asarray(parts.is_valid())
-    return pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)
+    valid &= numpy_of(parts.is_valid())
+    return array_of(values, mask=~valid).view(LOCAL_TIMESTAMP)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.engine.machine import now_ms
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.predicate.java_zones import JAVA_BLANKS, java_zone
 from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
@@ -51,8 +52,8 @@ def parse_date(texts: pa.Array) -> pa.Array:
 
     parts = pc.extract_regex(texts, _DATE_TEXT)
     days, valid = _days(_numbers(parts, "year"), _numbers(parts, "month", 1), _numbers(parts, "day", 1))
-    valid &= np.asarray(parts.is_valid()) & (np.abs(days) <= _LAST_DAY)
-    return pa.array(np.where(valid, days, 0).astype(np.int32), mask=~valid).view(DATE)
+    valid &= numpy_of(parts.is_valid()) & (np.abs(days) <= _LAST_DAY)
+    return array_of(np.where(valid, days, 0).astype(np.int32), mask=~valid).view(DATE)
 
 
 def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Array:
@@ -72,8 +73,8 @@ def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Ar
     texts = pc.utf8_rtrim(texts, JAVA_BLANKS + "\x7f")
     parts = pc.extract_regex(texts, _TIMESTAMP_TEXT)
     values, valid = micros_of_parts(parts)
-    valid &= np.asarray(parts.is_valid())
-    wall = pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)
+    valid &= numpy_of(parts.is_valid())
+    wall = array_of(values, mask=~valid).view(LOCAL_TIMESTAMP)
     if local:
         return _in_zones(pc.struct_field(parts, "zone"), lambda _zone: wall, zone)
     dated = _in_zones(pc.struct_field(parts, "zone"), lambda named: _at(wall, named), zone)
@@ -86,21 +87,21 @@ def _today_at(texts: pa.Array, zone: str) -> pa.Array:
 
     parts = pc.extract_regex(texts, _TIME_TEXT)
     values, valid = _micros_of_day(parts)
-    after_t = pc.equal(pc.struct_field(parts, "lead"), "T")
-    known = pc.or_(after_t, pc.not_equal(pc.struct_field(parts, "rest"), "")).fill_null(False)
+    after_t = pc.equal(pc.struct_field(parts, "lead"), scalar_of("T"))
+    known = fill_null(pc.or_(after_t, pc.not_equal(pc.struct_field(parts, "rest"), scalar_of(""))), False)
     valid &= np.asarray(known)
     if not valid.any():
         return pa.nulls(len(texts), INSTANT)
 
     def of_zone(named: str | int) -> pa.Array:
-        return _at(pa.array(values + _today(named) * DAY_US, mask=~valid).view(LOCAL_TIMESTAMP), named)
+        return _at(array_of(values + _today(named) * DAY_US, mask=~valid).view(LOCAL_TIMESTAMP), named)
 
     return _in_zones(pc.struct_field(parts, "zone"), of_zone, zone)
 
 
 def _today(zone: str | int) -> int:
     """Days from the epoch to the present day there."""
-    now = pa.array([now_ms() * 1000]).view(INSTANT)
+    now = array_of([now_ms() * 1000]).view(INSTANT)
     local = to_local(now, zone)[0].value if isinstance(zone, str) else now[0].value + zone * SECOND_US
     return int(local // DAY_US)
 
@@ -118,7 +119,7 @@ def _in_zones(zones: pa.Array, at: Callable[[str | int], pa.Array], zone: str) -
     """
     import pyarrow.compute as pc
 
-    zones = zones.fill_null("")
+    zones = fill_null(zones, "")
     result = at(zone)
     for name in pc.unique(zones).to_pylist():
         if name:
@@ -140,8 +141,8 @@ def _numbers(parts: pa.Array, name: str, missing: int = 0) -> np.ndarray[Any, An
     import pyarrow.compute as pc
 
     texts = pc.replace_substring(pc.struct_field(parts, name), "+", "")
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    return np.asarray(pc.fill_null(pc.cast(texts, pa.int64()), missing))
+    texts = pc.if_else(pc.equal(texts, scalar_of("")), scalar_of(None), texts)
+    return numpy_of(fill_null(pc.cast(texts, pa.int64()), missing))
 
 
 def _days(
@@ -173,7 +174,7 @@ def _micros_of_day(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[An
     import pyarrow.compute as pc
 
     hour, minute, second = (_numbers(parts, name) for name in ("hour", "minute", "second"))
-    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(pc.struct_field(parts, "fraction"), ""), 6, "0"), 0, 6)
-    fraction = np.asarray(pc.fill_null(pc.cast(digits, pa.int64()), 0))
-    valid = np.asarray(parts.is_valid()) & (hour < 24) & (minute < 60) & (second < 60)
+    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(fill_null(pc.struct_field(parts, "fraction"), ""), 6, "0"), 0, 6)
+    fraction = numpy_of(fill_null(pc.cast(digits, pa.int64()), 0))
+    valid = numpy_of(parts.is_valid()) & (hour < 24) & (minute < 60) & (second < 60)
     return (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.predicate.bind import Bound
 from hudimeta.predicate.comparison import compare
 from hudimeta.predicate.evaluate import split_like
@@ -211,7 +212,7 @@ class _Skipping:
         if len(values):
             values = values.take(pc.array_sort_indices(values))
             position = self.first_at_least(values, child.low)
-            nearest = values.take(pa.array(np.minimum(position, len(values) - 1)))
+            nearest = values.take(array_of(np.minimum(position, len(values) - 1)))
             hit = (position < len(values)) & self.ranges.bounds(CompareOp.LE, nearest, child.high)
             single = self.ranges.surely(child.low, child.high) & self.ranges.surely(child.low, nearest)
         true = (child.value & hit) | (child.nan & has_nan)
@@ -224,7 +225,7 @@ class _Skipping:
         for _ in range(len(values).bit_length()):
             middle = (left + right) // 2
             inside = left < right
-            probe = values.take(pa.array(np.minimum(middle, len(values) - 1)))
+            probe = values.take(array_of(np.minimum(middle, len(values) - 1)))
             probe, low = same_texts(probe, low)
             less = inside & self.ranges.mask(compare(CompareOp.LT, probe, low), False)
             left = np.where(less, middle + 1, left)
@@ -242,14 +243,14 @@ class _Skipping:
         elif expr.kind is MatchKind.LIKE:
             prefix, rest = split_like(expr.pattern, expr.escape)
             if not rest:
-                return self.compare(CompareOp.EQ, child, self.ranges.constant(pa.scalar(prefix)))
+                return self.compare(CompareOp.EQ, child, self.ranges.constant(scalar_of(prefix)))
             only_prefix = rest == "%"
         low, high = prefix.encode(), prefix.encode() + AFTER_ANY_UTF8
-        may = self.ranges.bounds(CompareOp.LE, pa.scalar(low), child.high)
-        may &= self.ranges.bounds(CompareOp.LT, child.low, pa.scalar(high))
+        may = self.ranges.bounds(CompareOp.LE, scalar_of(low), child.high)
+        may &= self.ranges.bounds(CompareOp.LT, child.low, scalar_of(high))
         surely = self.ranges.all(False)
         if only_prefix:
             known = self.ranges.mask(is_known(child.low), False) & self.ranges.mask(is_known(child.high), False)
-            begins = self.ranges.bounds(CompareOp.LE, pa.scalar(low), child.low)
-            surely = known & begins & self.ranges.bounds(CompareOp.LE, child.high, pa.scalar(high))
+            begins = self.ranges.bounds(CompareOp.LE, scalar_of(low), child.low)
+            surely = known & begins & self.ranges.bounds(CompareOp.LE, child.high, scalar_of(high))
         return PossibleTruth(child.value & may, child.value & ~surely, child.null)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import fill_null, scalar_of
 from hudimeta.predicate.arithmetic import arithmetic
 from hudimeta.predicate.casts import cast_array, negated
 from hudimeta.predicate.number_text import java_double_text
@@ -38,9 +39,9 @@ def absolute(_context: Context, args: list[Any]) -> Any:
 
     values = args[0]
     if is_integer(values.type):
-        return pc.if_else(pc.equal(values, _smallest(values.type)), None, pc.abs(values))
+        return pc.if_else(pc.equal(values, _smallest(values.type)), scalar_of(None), pc.abs(values))
     if is_decimal(values.type):
-        return pc.if_else(pc.less(values, pa.scalar(decimal.Decimal(0), values.type)), negated(values), values)
+        return pc.if_else(pc.less(values, scalar_of(decimal.Decimal(0), values.type)), negated(values), values)
     return pc.abs(values)
 
 
@@ -50,12 +51,12 @@ def negative(_context: Context, args: list[Any]) -> Any:
 
     values = args[0]
     if is_integer(values.type):
-        return pc.if_else(pc.equal(values, _smallest(values.type)), None, pc.negate(values))
+        return pc.if_else(pc.equal(values, _smallest(values.type)), scalar_of(None), pc.negate(values))
     return negated(values) if is_decimal(values.type) else pc.negate(values)
 
 
 def _smallest(t: pa.DataType) -> pa.Scalar:
-    return pa.scalar(-(1 << (t.bit_width - 1)), t)
+    return scalar_of(-(1 << (t.bit_width - 1)), t)
 
 
 def identity(_context: Context, args: list[Any]) -> Any:
@@ -67,7 +68,7 @@ def is_nan(_context: Context, args: list[Any]) -> Any:
     """NaN or not; false for null."""
     import pyarrow.compute as pc
 
-    return pc.fill_null(pc.is_nan(args[0]), False)
+    return fill_null(pc.is_nan(args[0]), False)
 
 
 def ceil(context: Context, args: list[Any]) -> Any:
@@ -88,9 +89,9 @@ def _to_whole(context: Context, values: pa.Array, kernel: str) -> Any:
     if is_decimal(values.type):
         values = values.cast(pa.decimal256(76, values.type.scale))  # rounding can add a digit
         return pc.call_function(kernel, [values]).cast(pa.decimal256(76, 0)).cast(context.type)
-    whole = pc.call_function(kernel, [pc.if_else(pc.is_nan(values), 0.0, values)])  # NaN is 0, as Java casts it
+    whole = pc.call_function(kernel, [pc.if_else(pc.is_nan(values), scalar_of(0.0), values)])  # NaN is 0, as Java casts it
     inside = pc.and_(pc.greater_equal(whole, -(2.0**63)), pc.less(whole, 2.0**63))
-    return pc.if_else(inside, whole, None).cast(LONG, safe=False)
+    return pc.if_else(inside, whole, scalar_of(None)).cast(LONG, safe=False)
 
 
 def rounded(context: Context, args: list[Any]) -> Any:
@@ -133,7 +134,7 @@ def sign(_context: Context, args: list[Any]) -> Any:
     """-1.0, 0.0, 1.0 or NaN."""
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.or_(pc.is_nan(args[0]), pc.equal(args[0], 0.0)), args[0], pc.sign(args[0]))
+    return pc.if_else(pc.or_(pc.is_nan(args[0]), pc.equal(args[0], scalar_of(0.0))), args[0], pc.sign(args[0]))
 
 
 def remainder(context: Context, args: list[Any]) -> Any:
@@ -155,11 +156,11 @@ def positive_remainder(context: Context, args: list[Any]) -> Any:
     left, right = left.cast(kind), right.cast(kind)
     first = arithmetic(ArithmeticOp.REMAINDER, left, right, kind)
     again = arithmetic(ArithmeticOp.REMAINDER, pc.add(first, right), right, kind)
-    return pc.if_else(pc.less(first, pa.scalar(0, kind)), again, first).cast(context.type)
+    return pc.if_else(pc.less(first, scalar_of(0, kind)), again, first).cast(context.type)
 
 
 def _zero(kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar(decimal.Decimal(0), kind)
+    return scalar_of(decimal.Decimal(0), kind)
 
 
 def coalesce(_context: Context, args: list[Any]) -> Any:
@@ -178,15 +179,15 @@ def null_if(context: Context, args: list[Any]) -> Any:
 
     both = common_type(args[0].type, args[1].type)
     left, right = (cast_array(arg, both, context.zone) for arg in args)
-    same = pc.fill_null(compare(CompareOp.EQ, left, right), False)
-    return pc.if_else(same, pa.scalar(None, args[0].type), args[0])
+    same = fill_null(compare(CompareOp.EQ, left, right), False)
+    return pc.if_else(same, scalar_of(None, args[0].type), args[0])
 
 
 def choose(_context: Context, args: list[Any]) -> Any:
     """The second value where the first is true, else the third."""
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.fill_null(args[0], False), args[1], args[2])
+    return pc.if_else(fill_null(args[0], False), args[1], args[2])
 
 
 def greatest(_context: Context, args: list[Any]) -> Any:
@@ -207,6 +208,6 @@ def _extreme(args: list[Any], op: str) -> Any:
 
     best = args[0]
     for other in args[1:]:
-        better = pc.or_(pc.is_null(best), pc.fill_null(compare(CompareOp(op), other, best), False))
+        better = pc.or_(pc.is_null(best), fill_null(compare(CompareOp(op), other, best), False))
         best = pc.coalesce(pc.if_else(better, other, best), best)
     return best

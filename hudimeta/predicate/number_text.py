@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.predicate.types import DOUBLE, LONG, map_unique
 
 __all__ = ["decimal_of_text", "digits_of_java", "floats_of_text", "integers_of_text", "java_double_text"]
@@ -23,13 +24,13 @@ def integers_of_text(texts: pa.Array) -> pa.Array:
 
     plain = pc.replace_substring_regex(pc.replace_substring_regex(texts, r"^\+", ""), r"^(-?)0+(\d)", r"\1\2")
     short = pc.match_substring_regex(plain, r"^-?\d{1,18}$")
-    numbers = pc.if_else(short, plain, None).cast(LONG)
+    numbers = pc.if_else(short, plain, scalar_of(None)).cast(LONG)
     if pc.any(pc.match_substring_regex(plain, r"^-?\d{19}$")).as_py():
 
         def whole(text: str) -> int | None:
             return int(text) if text.lstrip("-").isdecimal() and -(1 << 63) <= int(text) < 1 << 63 else None
 
-        long = pc.if_else(pc.match_substring_regex(plain, r"^-?\d{19}$"), plain, None)
+        long = pc.if_else(pc.match_substring_regex(plain, r"^-?\d{19}$"), plain, scalar_of(None))
         numbers = pc.coalesce(numbers, map_unique(long, whole, LONG))
     return numbers
 
@@ -40,12 +41,12 @@ def floats_of_text(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
     number = pc.match_substring_regex(texts, _FLOAT_TEXT)
     plain = pc.replace_substring_regex(pc.replace_substring_regex(texts, r"^\+", ""), r"[dDfF]$", "")
-    values = pc.if_else(number, plain, None).cast(target)
+    values = pc.if_else(number, plain, scalar_of(None)).cast(target)
     lower = pc.utf8_lower(texts)
     for pattern, special in ((r"^\+?inf(inity)?$", math.inf), (r"^-inf(inity)?$", -math.inf), (r"^nan$", math.nan)):
         found = pc.match_substring_regex(lower, pattern)
-        values = pc.if_else(found, pa.scalar(special, target), values)
-    values = pc.if_else(pc.is_in(texts, pa.array(["+NaN", "-NaN"])), pa.scalar(math.nan, target), values)
+        values = pc.if_else(found, scalar_of(special, target), values)
+    values = pc.if_else(pc.is_in(texts, array_of(["+NaN", "-NaN"])), scalar_of(math.nan, target), values)
     odd = pc.match_substring(lower, "0x")
     if pc.any(odd).as_py():
         values = pc.if_else(odd, map_unique(texts, _hexadecimal, DOUBLE).cast(target, safe=False), values)

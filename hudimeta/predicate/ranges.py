@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.formats.plain_arrays import flags
+from hudimeta.formats.plain_arrays import array_of, fill_null, flags, numpy_of, scalar_of
 from hudimeta.predicate.bind import Bound
 from hudimeta.predicate.casts import can_cast, cast_array, cast_is_monotone, cast_is_total, to_canonical
 from hudimeta.predicate.comparison import compare
@@ -93,7 +93,7 @@ class Ranges:
         if isinstance(values, pa.Scalar):
             return self.all(values.as_py() if values.is_valid else unknown)
         if values.null_count:
-            values = values.fill_null(unknown)
+            values = fill_null(values, unknown)
         return flags(values)
 
     def bounds(self, op: CompareOp, low: Any, high: Any) -> Mask:
@@ -136,7 +136,7 @@ class Ranges:
 
     def unknown(self, t: pa.DataType | None, null: Mask | None = None, value: Mask | None = None) -> Range:
         t = t if t is not None else pa.null()
-        nothing = pa.scalar(None, t if not pa.types.is_nested(t) else pa.null())
+        nothing = scalar_of(None, t if not pa.types.is_nested(t) else pa.null())
         anything = self.all(True)
         nan = (value if value is not None else anything) if is_floating(t) else self.all(False)
         return Range(nothing, nothing, anything if null is None else null, anything if value is None else value, nan)
@@ -144,12 +144,12 @@ class Ranges:
     def constant(self, scalar: pa.Scalar) -> Range:
         valid = self.all(scalar.is_valid)
         nan = scalar.is_valid and is_floating(scalar.type) and scalar.as_py() != scalar.as_py()
-        nothing = pa.scalar(None, scalar.type)
+        nothing = scalar_of(None, scalar.type)
         return Range(nothing if nan else scalar, nothing if nan else scalar, ~valid, valid & (not nan), self.all(nan))
 
     def of_outcome(self, outcome: PossibleTruth) -> Range:
         value = outcome.true | outcome.false
-        return Range(pa.array(~outcome.false), pa.array(outcome.true), outcome.null, value, self.all(False))
+        return Range(array_of(~outcome.false), array_of(outcome.true), outcome.null, value, self.all(False))
 
     def of_bounds(self, known: ColumnBounds, t: pa.DataType | None) -> Range:
         """Bounds and counts of a column as a range."""
@@ -160,7 +160,7 @@ class Ranges:
         null, value = self.all(True), self.all(True)
         # bounds that contradict the counts are believed: a value there is, then
         bounded = _are_known(known.min) | _are_known(known.max)
-        zero = pa.scalar(0, pa.int64())
+        zero = scalar_of(0, pa.int64())
         if nulls is not None:
             null = self.mask(compare(CompareOp.GT, nulls, zero), True)
         if rows is not None:
@@ -186,12 +186,12 @@ class Ranges:
         import pyarrow.compute as pc
 
         nan_low, nan_high = (self.mask(pc.is_nan(bound), False) for bound in (low, high))
-        known_high = np.asarray(high.is_valid())
+        known_high = numpy_of(high.is_valid())
         may_be_nan = value & (nan_high | nan_low | ~known_high | ~np.broadcast_to(np.asarray(aware), (self.length,)))
         all_nan = nan_low & np.asarray(aware)
-        nothing = pa.scalar(None, low.type)
-        low = pc.if_else(pa.array(nan_low), nothing, low) if nan_low.any() else low
-        high = pc.if_else(pa.array(nan_high), nothing, high) if nan_high.any() else high
+        nothing = scalar_of(None, low.type)
+        low = pc.if_else(array_of(nan_low), nothing, low) if nan_low.any() else low
+        high = pc.if_else(array_of(nan_high), nothing, high) if nan_high.any() else high
         return Range(low, high, null, value & ~all_nan, may_be_nan)
 
     def cast(self, expr: Cast) -> Range:
@@ -286,12 +286,12 @@ def _unless_wrapped(low: Any, high: Any) -> tuple[Any, Any]:
     import pyarrow.compute as pc
 
     both = pc.and_(is_known(low), is_known(high))
-    nothing = pa.scalar(None, low.type)
+    nothing = scalar_of(None, low.type)
     return pc.if_else(both, low, nothing), pc.if_else(both, high, nothing)
 
 
 def is_known(bound: Any) -> Any:
-    return pa.scalar(bound.is_valid) if isinstance(bound, pa.Scalar) else bound.is_valid()
+    return scalar_of(bound.is_valid) if isinstance(bound, pa.Scalar) else bound.is_valid()
 
 
 def _are_known(bounds: pa.Array) -> Mask:
@@ -306,7 +306,7 @@ def same_texts(left: Any, right: Any) -> tuple[Any, Any]:
     if left.type in _TEXTS and right.type in _TEXTS:
         return left.cast(binary), right.cast(binary)
     null = pa.types.is_null(left.type)
-    nothing = pa.scalar(None, right.type if null else left.type)
+    nothing = scalar_of(None, right.type if null else left.type)
     return (nothing, right) if null else (left, nothing)
 
 
@@ -329,17 +329,18 @@ def _after_prefix(high: pa.Array, cut: Mask) -> pa.Array:
 
     whole = high.cast(pa.binary())
     # 4096 such bytes are above every binary value that anybody cuts; texts never hold one
-    longer = pc.binary_join_element_wise(whole, AFTER_ANY_UTF8 * (1 if high.type == STRING else 4096), b"")
-    return pc.if_else(pa.array(cut), longer, whole)
+    more = scalar_of(AFTER_ANY_UTF8 * (1 if high.type == STRING else 4096))
+    longer = pc.binary_join_element_wise(whole, more, scalar_of(b""))
+    return pc.if_else(array_of(cut), longer, whole)
 
 
 def _countable(low: Any, high: Any) -> tuple[Any, Any]:
     """Both bounds in seconds, or none where the microseconds of one need more than 64 bits: Spark lets them wrap around."""
     import pyarrow.compute as pc
 
-    most = pa.scalar(np.iinfo(np.int64).max // SECOND_US, LONG)
+    most = scalar_of(np.iinfo(np.int64).max // SECOND_US, LONG)
     both = pc.and_(pc.less_equal(pc.negate(most), low), pc.less_equal(high, most))
-    nothing = pa.scalar(None, LONG)
+    nothing = scalar_of(None, LONG)
     return pc.if_else(both, low, nothing), pc.if_else(both, high, nothing)
 
 
@@ -348,12 +349,12 @@ def _four_digit_years(low: Any, high: Any) -> tuple[Any, Any]:
     import pyarrow.compute as pc
 
     def fine(bound: Any) -> Any:
-        return pc.fill_null(pc.match_substring_regex(bound, r"^\d{4}"), False)
+        return fill_null(pc.match_substring_regex(bound, r"^\d{4}"), False)
 
     if isinstance(low, pa.Scalar) or isinstance(high, pa.Scalar):
-        nothing = pa.scalar(None, STRING)
+        nothing = scalar_of(None, STRING)
         return nothing, nothing
-    same_width = pc.fill_null(pc.equal(pc.utf8_length(low), pc.utf8_length(high)), False)
+    same_width = fill_null(pc.equal(pc.utf8_length(low), pc.utf8_length(high)), False)
     good = pc.and_(pc.and_(fine(low), fine(high)), same_width)
-    nothing = pa.scalar(None, STRING)
+    nothing = scalar_of(None, STRING)
     return pc.if_else(good, low, nothing), pc.if_else(good, high, nothing)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.groups import extremes_of_groups
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.predicate.tree import Expr
 from hudimeta.predicate.types import is_floating
 
@@ -50,7 +52,7 @@ class ColumnBounds:
             rows.
         """
         rows, nulls = _counts(self.value_count, groups), _counts(self.null_count, groups)
-        unbounded = np.asarray(self.min.is_null()) & np.asarray(self.max.is_null())
+        unbounded = numpy_of(self.min.is_null()) & numpy_of(self.max.is_null())
         without_values = unbounded & (rows >= 0) & ((rows == 0) | (nulls >= rows))
         aware = np.broadcast_to(np.asarray(self.nan_aware), groups.shape)
         cut = np.broadcast_to(np.asarray(self.truncated), groups.shape)
@@ -68,7 +70,7 @@ def _counts(counts: pa.Array | None, groups: np.ndarray[Any, Any]) -> np.ndarray
     """Counts with -1 for unknown."""
     if counts is None:
         return np.full(groups.shape, -1, dtype=np.int64)
-    return np.asarray(counts.cast(pa.int64()).fill_null(-1))
+    return numpy_of(fill_null(counts.cast(pa.int64()), -1))
 
 
 def _any(flags: np.ndarray[Any, Any], groups: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
@@ -79,7 +81,7 @@ def _any(flags: np.ndarray[Any, Any], groups: np.ndarray[Any, Any], count: int) 
 def _sum(counts: np.ndarray[Any, Any], groups: np.ndarray[Any, Any], count: int) -> pa.Array:
     total = np.zeros(count, dtype=np.int64)
     np.add.at(total, groups, counts)
-    return pa.array(total, mask=_any(counts < 0, groups, count))
+    return array_of(total, mask=_any(counts < 0, groups, count))
 
 
 def _extreme(
@@ -90,16 +92,13 @@ def _extreme(
 
     nan = np.zeros(groups.shape, dtype=bool)
     if is_floating(values.type):
-        nan = np.asarray(pc.fill_null(pc.is_nan(values), False))
-        values = pc.if_else(pa.array(nan), pa.scalar(None, values.type), values)
-    unknown = np.asarray(values.is_null()) & ~without_values & ~(nan & (which == "max"))
-    found = pa.table({"group": groups, "value": values}).group_by("group").aggregate([("value", which)])
-    position = np.full(count, -1)
-    position[np.asarray(found["group"])] = np.arange(found.num_rows)
-    missing = (position < 0) | _any(unknown, groups, count)
-    result = found[f"value_{which}"].combine_chunks().take(pa.array(position, mask=missing))
+        nan = numpy_of(fill_null(pc.is_nan(values), False))
+        values = pc.if_else(array_of(nan), scalar_of(None, values.type), values)
+    unknown = numpy_of(values.is_null()) & ~without_values & ~(nan & (which == "max"))
+    found = extremes_of_groups(values, groups, count, which)
+    result = pc.if_else(array_of(_any(unknown, groups, count)), scalar_of(None, values.type), found)
     if nan.any() and which == "max":
-        result = pc.if_else(pa.array(_any(nan, groups, count)), pa.scalar(float("nan"), values.type), result)
+        result = pc.if_else(array_of(_any(nan, groups, count)), scalar_of(float("nan"), values.type), result)
     return result
 
 

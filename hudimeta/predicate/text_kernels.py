@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
+from hudimeta.formats.plain_arrays import fill_null, scalar_of
 from hudimeta.predicate.function_kernels import Kernel
 from hudimeta.predicate.types import map_unique
 
@@ -76,7 +77,7 @@ def trim(side: str, *, text_first: bool = False) -> Kernel:
         result = pa.nulls(len(texts), texts.type)
         for cut in pc.unique(characters).to_pylist():
             if cut is not None:
-                result = pc.if_else(pc.fill_null(pc.equal(characters, cut), False), kernel(texts, cut), result)
+                result = pc.if_else(fill_null(pc.equal(characters, cut), False), kernel(texts, cut), result)
         return result
 
     return run
@@ -91,7 +92,7 @@ def substring(_context: Context, args: list[Any]) -> Any:
     if position is None or count is None:
         return pa.nulls(len(texts), texts.type)
     if count <= 0:
-        return pc.if_else(pc.is_valid(texts), "", None).cast(texts.type)
+        return pc.if_else(pc.is_valid(texts), scalar_of(""), scalar_of(None)).cast(texts.type)
     if position >= 0:
         start = max(position - 1, 0)
         return pc.utf8_slice_codeunits(texts, start, start + count)
@@ -121,7 +122,7 @@ def concat(_context: Context, args: list[Any]) -> Any:
     """Texts joined; null when any is."""
     import pyarrow.compute as pc
 
-    return pc.binary_join_element_wise(*args, "")
+    return pc.binary_join_element_wise(*args, scalar_of(""))
 
 
 def replace(_context: Context, args: list[Any]) -> Any:

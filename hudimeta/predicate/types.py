@@ -16,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of
+
 __all__ = [
     "DATE",
     "DOUBLE",
@@ -203,27 +205,27 @@ def natural_scalar(value: object) -> pa.Scalar:
     if hasattr(value, "dtype") and hasattr(value, "item"):  # a NumPy scalar
         return natural_scalar(_of_numpy(value))
     if value is None:
-        return pa.scalar(None, pa.null())
+        return scalar_of(None, pa.null())
     if isinstance(value, bool):
-        return pa.scalar(value)
+        return scalar_of(value)
     if isinstance(value, int):
         return _integer_scalar(value)
     if isinstance(value, float):
-        return pa.scalar(value, DOUBLE)
+        return scalar_of(value, DOUBLE)
     if isinstance(value, decimal.Decimal):
         return _decimal_scalar(value)
     if isinstance(value, str):
-        return pa.scalar(value, STRING)
+        return scalar_of(value, STRING)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return pa.scalar(bytes(value), pa.binary())
+        return scalar_of(bytes(value), pa.binary())
     if isinstance(value, dt.datetime):
         if value != value:  # NaT of pandas
-            return pa.scalar(None, pa.null())
+            return scalar_of(None, pa.null())
         if getattr(value, "nanosecond", 0):
             raise TypeError(f"{value!r} has nanoseconds, and the columns of a table have microseconds")
-        return pa.scalar(value, LOCAL_TIMESTAMP if value.tzinfo is None else INSTANT)
+        return scalar_of(value, LOCAL_TIMESTAMP if value.tzinfo is None else INSTANT)
     if isinstance(value, dt.date):
-        return pa.scalar(value, DATE)
+        return scalar_of(value, DATE)
     raise TypeError(f"{value!r} is not a constant that a filter can compare with")
 
 
@@ -238,9 +240,9 @@ def _canonical_scalar(value: pa.Scalar) -> pa.Scalar:
 def _of_numpy(value: Any) -> object:
     """A NumPy scalar as one of Arrow's; a date or time, of whatever unit, as one of Python's where microseconds hold it."""
     if value.dtype.kind != "M":
-        return pa.scalar(value)
+        return scalar_of(value)
     if value != value:  # NaT
-        return pa.scalar(None, pa.null())
+        return scalar_of(None, pa.null())
     unit = "D" if str(value.dtype).endswith(("[Y]", "[M]", "[W]", "[D]")) else "us"
     moment = value.astype(f"datetime64[{unit}]")
     if moment != value or not isinstance(moment.item(), dt.date):
@@ -252,19 +254,19 @@ def _integer_scalar(value: int) -> pa.Scalar:
     for t in (pa.int32(), pa.int64()):
         low, high = integer_range(t)
         if low <= value <= high:
-            return pa.scalar(value, t)
+            return scalar_of(value, t)
     return _decimal_scalar(decimal.Decimal(value))
 
 
 def _decimal_scalar(value: decimal.Decimal) -> pa.Scalar:
     _sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        return pa.scalar(math.nan if value.is_nan() else math.inf if value > 0 else -math.inf, DOUBLE)
+        return scalar_of(math.nan if value.is_nan() else math.inf if value > 0 else -math.inf, DOUBLE)
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale, 1)
     if precision > MAX_PRECISION:
         raise TypeError(f"{value} has more than {MAX_PRECISION} digits")
-    return pa.scalar(value, pa.decimal128(precision, scale))
+    return scalar_of(value, pa.decimal128(precision, scale))
 
 
 def map_unique(values: pa.Array, function: Callable[[Any], Any], target: pa.DataType) -> pa.Array:
@@ -279,9 +281,9 @@ def map_unique(values: pa.Array, function: Callable[[Any], Any], target: pa.Data
         An array of `target`; null where the input is.
     """
     if is_floating(values.type):  # dictionary encoding would join -0.0 and 0.0
-        return pa.array([None if value is None else function(value) for value in values.to_pylist()], target)
+        return array_of([None if value is None else function(value) for value in values.to_pylist()], target)
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), target)
     encoded = values.dictionary_encode()
-    mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], target)
+    mapped = array_of([function(value) for value in encoded.dictionary.to_pylist()], target)
     return mapped.take(encoded.indices)

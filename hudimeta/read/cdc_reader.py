@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, NotFound, TableError
 from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
+from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, scalar_of
 from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
 from hudimeta.redaction import redacted
@@ -209,7 +210,7 @@ class ChangeReader(SliceReader):
                 chunks = [record_images(self._record_of_today(chunk, change)) for chunk in records.column(name).chunks]
                 images[name] = pa.chunked_array(chunks, pa.string())
             else:
-                wanted = pc.if_else(pc.equal(operations, absent), None, records.column("record_key"))
+                wanted = pc.if_else(pc.equal(operations, absent), scalar_of(None), records.column("record_key"))
                 images[name] = self._looked_up(path, wanted, reader(change).keyed(base, wanted.drop_null()))
         return self._table(change, operations, **images)
 
@@ -267,7 +268,7 @@ class ChangeReader(SliceReader):
         differs = pc.not_equal(self._images(old.select(data)), self._images(new.select(data)))
         for name in _VERSION_COLUMNS:
             if name in old.column_names:
-                versions = (pc.fill_null(rows.column(name), "") for rows in (old, new))
+                versions = (fill_null(rows.column(name), "") for rows in (old, new))
                 differs = pc.or_(differs, pc.not_equal(*versions))
         return differs
 
@@ -322,14 +323,14 @@ class _KeyedReader(SliceReader):
         return self._finished(partition_path, [*pieces, _with_key(merger.remaining(), keys)])
 
     def _finished(self, partition_path: str, pieces: Sequence[pa.Table]) -> _KeyedRows:
-        merged = pa.concat_tables(pieces) if pieces else self.task.merged.empty_table()
+        merged = pa.concat_tables(pieces) if pieces else no_rows(self.task.merged)
         shown = self._finish(self._without_keys(merged), _stated(self.task, partition_path))
         return _KeyedRows(merged.column(KEY_COLUMN), shown)
 
 
 def _stated(task: ReadTask, partition_path: str) -> pa.Table:
     """Values that a partition path states."""
-    return path_values(pa.array([partition_path], pa.string()), task.partition_layout, task.table_schema, task.properties)
+    return path_values(array_of([partition_path], pa.string()), task.partition_layout, task.table_schema, task.properties)
 
 
 def _with_key(rows: pa.Table, keys: pa.Array) -> pa.Table:

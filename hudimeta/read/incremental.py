@@ -28,6 +28,7 @@ from hudimeta.config.options import (
     QUERY_TYPE,
 )
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.read.archived_range import archived_writes, first_unarchived
 from hudimeta.read.chosen_partitions import in_chosen
 from hudimeta.read.range_files import copied_files, written_files
@@ -343,7 +344,7 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
     if not by_files:
         return None
     if not found.instants:
-        return slices_schema().empty_table()
+        return no_rows(slices_schema())
     copied = frozenset() if tells_commits else copied_files(snapshot, found.instants)
     written = in_chosen(snapshot, written_files(snapshot, found.instants, copied))
     return build_slices(written, moment_of(snapshot, found).visibility)

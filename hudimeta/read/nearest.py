@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError
+from hudimeta.formats.plain_arrays import array_of, no_rows, numpy_of
 from hudimeta.read.column_names import found_column
 from hudimeta.schema.hudi_types import vector_of
 
@@ -106,9 +107,9 @@ class Nearest:
 
     def _answer(self, number: int, rows: pa.Table | None, distances: Doubles) -> pa.Table:
         if rows is None:
-            return self.schema.empty_table()
-        numbered = [pa.array(np.full(len(rows), number))] if QUERY_INDEX in self.schema.names else []
-        return pa.Table.from_arrays([*rows.columns, *numbered, pa.array(distances)], schema=self.schema)
+            return no_rows(self.schema)
+        numbered = [array_of(np.full(len(rows), number))] if QUERY_INDEX in self.schema.names else []
+        return pa.Table.from_arrays([*rows.columns, *numbered, array_of(distances)], schema=self.schema)
 
 
 def nearest_of(schema: pa.Schema, column: str, vectors: Any, k: int, metric: str) -> Nearest:
@@ -197,7 +198,7 @@ class _Held:
 
     def add(self, rows: pa.Table, distances: Doubles) -> None:
         chosen = _least(distances, self._k)
-        self._rows.append(rows.take(pa.array(chosen)))
+        self._rows.append(rows.take(array_of(chosen)))
         self._distances.append(distances[chosen])
         if sum(map(len, self._distances)) > _HELD * self._k:
             best, far = self.best()
@@ -209,7 +210,7 @@ class _Held:
             return None, np.empty(0)
         distances = np.concatenate(self._distances)
         chosen = np.argsort(distances, kind="stable")[: self._k]
-        return pa.concat_tables(self._rows).take(pa.array(chosen)), distances[chosen]
+        return pa.concat_tables(self._rows).take(array_of(chosen)), distances[chosen]
 
 
 def _least(distances: Doubles, k: int) -> np.ndarray[Any, Any]:
@@ -241,5 +242,5 @@ def _vectors(lists: pa.ListArray, dimension: int, column: str) -> Doubles:
     if flat.null_count:
         hint = "Leave out rows with such a list by a predicate."
         raise ConfigError("column", column, "a column of vectors without nulls in them", hint)
-    found: Doubles = flat.to_numpy().astype(np.float64).reshape(len(lists), dimension)
+    found: Doubles = numpy_of(flat).astype(np.float64).reshape(len(lists), dimension)
     return found

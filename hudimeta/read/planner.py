@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, MetadataFileMissing, MetadataOutOfSync, NotFound, UnsupportedFeature
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, numpy_of, single_array
 from hudimeta.indexes.decisions import Decisions, LeftOut
 from hudimeta.indexes.scan_report import Skip, Unused
 from hudimeta.read.chosen_partitions import chosen_partitions
@@ -153,7 +153,7 @@ def _plan_filtered(question: Question) -> PlannedSlices:
     indexes, unused = _usable_indexes(question)
     steps = [_Step(remarks=unused)]
     chosen = chosen_partitions(snapshot)
-    paths = single_array(snapshot.partitions() if chosen is None else pa.array(chosen, pa.string()))
+    paths = single_array(snapshot.partitions() if chosen is None else array_of(chosen, pa.string()))
     kept, found = _partitions(question, indexes, paths)
     steps += found
     wanted = chosen if len(kept) == len(paths) else kept.to_pylist()
@@ -227,8 +227,8 @@ def _without_partitions(
     if verdicts.keep.all():
         return paths, _Step()
     skipped = tuple(Skip(by, sql, partitions=n) for sql, n, _ in verdicts.counts(because))
-    gone = (paths.filter(pa.array(~verdicts.keep)), by, verdicts.texts(because))
-    return paths.filter(pa.array(verdicts.keep)), _Step(skipped, partitions=(gone,))
+    gone = (paths.filter(array_of(~verdicts.keep)), by, verdicts.texts(because))
+    return paths.filter(array_of(verdicts.keep)), _Step(skipped, partitions=(gone,))
 
 
 def _by_time_keys(question: Question, paths: pa.StringArray) -> tuple[pa.StringArray, _Step]:
@@ -321,7 +321,7 @@ def _by_key_indexes(
         found = locate(question) if locate is not None and len(paths) else None
         if found is not None:
             known, because = found
-            keep = np.asarray(pc.is_in(paths, value_set=known))
+            keep = numpy_of(pc.is_in(paths, value_set=known))
             verdicts = Verdicts(keep, np.where(keep, -1, 0).astype(np.int64))
             paths, step = _without_partitions(index.name, paths, verdicts, (because,))
             steps.append(step)

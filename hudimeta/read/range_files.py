@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.types import COPYING_OPERATIONS, Instant, Operation
 
 if TYPE_CHECKING:
@@ -61,6 +62,6 @@ def written_files(
                     rows[partition, name] = max(rows.get((partition, name), 0), stat["fileSizeInBytes"] or 0)
     partitions, names = [p for p, _ in rows], [n for _, n in rows]
     return pa.table(
-        [pa.array(partitions, pa.string()), pa.array(names, pa.string()), pa.array(list(rows.values()), pa.int64())],
+        [array_of(partitions, pa.string()), array_of(names, pa.string()), array_of(list(rows.values()), pa.int64())],
         names=["partition_path", "name", "size"],
     )

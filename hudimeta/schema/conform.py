@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
-from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.plain_arrays import array_of, numpy_of, scalar_of, spread
 from hudimeta.formats.vectors import Vector, numbers_of
 from hudimeta.schema.avro_arrow import AVRO_TYPE_KEY
 from hudimeta.schema.hudi_types import refuse_shredded, symbols_of, vector_of
@@ -88,7 +88,7 @@ def _refuse_other_symbols(values: pa.Array, avro: bytes, path: str) -> None:
     import pyarrow.compute as pc
 
     symbols = symbols_of(avro)
-    known = pc.or_kleene(pc.is_in(values, value_set=pa.array(symbols, pa.string())), pc.is_null(values))
+    known = pc.or_kleene(pc.is_in(values, value_set=array_of(symbols, pa.string())), pc.is_null(values))
     odd = values.filter(pc.invert(known))
     if symbols and len(odd):
         hint = "Take one of the symbols of the column."
@@ -161,7 +161,7 @@ def _vector(values: pa.Array, target: pa.DataType, path: str, vector: Vector) ->
     offsets, inner = list_runs(present, path)
     lists = assemble(target, len(present), None, [offsets], [vector.elements(inner, path)])
     vector.check(lists, path)
-    return lists if not values.null_count else spread(lists, values.is_valid().to_numpy(zero_copy_only=False))
+    return lists if not values.null_count else spread(lists, numpy_of(values.is_valid()))
 
 
 def _map(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
@@ -185,7 +185,7 @@ def list_runs(values: pa.Array, path: str) -> tuple[pa.Buffer, pa.Array]:
     elif pa.types.is_list_view(values.type) or pa.types.is_large_list_view(values.type):
         offsets, inner = _gather(values)
     else:
-        offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        offsets = numpy_of(values.offsets).astype(np.int64)
         children = _map_entries(values) if pa.types.is_map(values.type) else values.values
         inner = children.slice(offsets[0], offsets[-1] - offsets[0])
         offsets = offsets - offsets[0]
@@ -198,12 +198,12 @@ def _gather(values: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """The elements of list views in the order of their rows (Arrow's own cast of a sliced view gives wrong rows)."""
     import numpy as np
 
-    sizes = values.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
-    sizes[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    sizes = numpy_of(values.sizes).astype(np.int64)
+    sizes[numpy_of(values.is_null())] = 0
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    starts = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    starts = numpy_of(values.offsets).astype(np.int64)
     wanted = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
-    return ends, _taken(values.values, pa.array(wanted))
+    return ends, _taken(values.values, array_of(wanted))
 
 
 def _map_entries(values: pa.Array) -> pa.Array:
@@ -258,20 +258,22 @@ def _alter(values: pa.Array, target: pa.DataType) -> pa.Array:
 
     if pa.types.is_date(target):
         fits = pc.match_substring_regex(values, r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\s*$")
-        text = pc.utf8_trim_whitespace(pc.if_else(fits, values, None))
+        text = pc.utf8_trim_whitespace(pc.if_else(fits, values, scalar_of(None)))
         days = pc.cast(pc.strptime(text, "%Y-%m-%d", "s", error_is_null=True), target)
-        return pc.if_else(pc.equal(pc.cast(days, pa.string()), text), days, None)  # Arrow takes the 29th of any February
+        same = pc.equal(pc.cast(days, pa.string()), text)  # Arrow takes the 29th of any February
+        return pc.if_else(same, days, scalar_of(None))
     if is_text(values.type):
         fits = pc.match_substring_regex(values, r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$")
-        values = pc.utf8_trim_whitespace(pc.if_else(fits, values, None))
+        values = pc.utf8_trim_whitespace(pc.if_else(fits, values, scalar_of(None)))
     digits = target.precision - target.scale
     wide = pa.decimal256(_WIDEST, min(_MOST_DECIMALS, _WIDEST - digits - 2))
     texts = java_text(values)
     size = pc.abs(pc.cast(texts, pa.float64()))
-    texts = pc.if_else(pc.less(size, 10.0 ** (digits + 1)), texts, None)  # neither infinite nor NaN, nor too large for `wide`
+    fits = pc.less(size, scalar_of(10.0 ** (digits + 1)))  # neither infinite nor NaN, nor too large for `wide`
+    texts = pc.if_else(fits, texts, scalar_of(None))
     numbers = _rounded(texts, wide, target.scale)
-    most = pa.scalar(Decimal(10) ** digits, wide)
-    return pc.cast(pc.if_else(pc.less(pc.abs(numbers), most), numbers, None), target)
+    most = scalar_of(Decimal(10) ** digits, wide)
+    return pc.cast(pc.if_else(pc.less(pc.abs(numbers), most), numbers, scalar_of(None)), target)
 
 
 def _rounded(texts: pa.Array, wide: pa.DataType, scale: int) -> pa.Array:

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
+
 __all__ = ["moved_near", "text_of_date", "text_of_timestamp", "year_text", "years_of"]
 
 _ERA_YEARS, _ERA_DAYS = 400, 146_097
@@ -26,16 +28,16 @@ def moved_near(local: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
         The moved values, and by how many years each lies after them.
     """
     unit = pa.int32() if pa.types.is_date32(local.type) else pa.int64()
-    numbers = np.asarray(local.view(unit).fill_null(0)).astype(np.int64)
+    numbers = numpy_of(fill_null(local.view(unit), 0)).astype(np.int64)
     eras, rest = np.divmod(numbers, _ERA_DAYS if unit == pa.int32() else _ERA_DAYS * _UNITS_OF_A_DAY[local.type.unit])
-    return pa.array(rest, unit, mask=np.asarray(local.is_null())).view(local.type), eras * _ERA_YEARS
+    return array_of(rest, unit, mask=numpy_of(local.is_null())).view(local.type), eras * _ERA_YEARS
 
 
 def years_of(near: pa.Array, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The years of dates or times that `moved_near` has moved; anything for nulls."""
     import pyarrow.compute as pc
 
-    return np.asarray(pc.year(near).fill_null(0)) + after
+    return numpy_of(fill_null(pc.year(near), 0)) + after
 
 
 def year_text(years: npt.NDArray[np.int64], count: int) -> pa.Array:
@@ -45,11 +47,13 @@ def year_text(years: npt.NDArray[np.int64], count: int) -> pa.Array:
 
     sizes = np.abs(years)
     if count == 2:
-        return pc.utf8_lpad(pa.array(sizes % 100).cast(pa.string()), 2, "0")
+        return pc.utf8_lpad(array_of(sizes % 100).cast(pa.string()), 2, "0")
     plus = "+" if count >= 4 else ""
-    signs = np.where(years < 0, "-", np.where(years >= 10**count, plus, ""))
+    signs = np.where(years < 0, 2, years >= 10**count)
     return pc.binary_join_element_wise(
-        pa.array(signs, pa.string()), pc.utf8_lpad(pa.array(sizes).cast(pa.string()), count, "0"), ""
+        array_of(["", plus, "-"]).take(array_of(signs)),
+        pc.utf8_lpad(array_of(sizes).cast(pa.string()), count, "0"),
+        scalar_of(""),
     )
 
 
@@ -59,7 +63,7 @@ def text_of_date(local: pa.Array) -> pa.Array:
 
     near, after = moved_near(local)
     rest = pc.utf8_slice_codeunits(pc.cast(near, pa.string()), 4)
-    return pc.binary_join_element_wise(year_text(years_of(near, after), 4), rest, "")
+    return pc.binary_join_element_wise(year_text(years_of(near, after), 4), rest, scalar_of(""))
 
 
 def text_of_timestamp(local: pa.Array) -> pa.Array:

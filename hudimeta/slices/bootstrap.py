@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import open_base_file
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.storage import absolute_location, open_storage
 from hudimeta.table.bootstrap_index import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapIndex
 from hudimeta.types import META_COLUMNS
@@ -73,4 +74,4 @@ class BootstrapSource:
         wanted = [name for name in META_COLUMNS if name in set(columns)] or list(META_COLUMNS[:1])
         with open_base_file(self._table, path, size) as file:
             pieces = list(file.pieces(wanted))
-            return pa.concat_tables(pieces) if pieces else file.schema.empty_table().select(wanted)
+            return pa.concat_tables(pieces) if pieces else no_rows(file.schema).select(wanted)

@@ -28,6 +28,7 @@ from hudimeta.formats.parquet import (
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
 from hudimeta.formats.parquet.verified import read_end
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.schema.conform import conform
 from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS
@@ -95,7 +96,7 @@ class CopiedFiles:
             verified = pq.ParquetFile(file, metadata=source.metadata, page_checksum_verification=True)
             with damage_named(source.path), verified as parquet:
                 pieces.append(conform(parquet.read(wanted.names), wanted))
-        return pa.concat_tables([wanted.empty_table(), *pieces])
+        return pa.concat_tables([no_rows(wanted), *pieces])
 
     def write(
         self, stream: Any, name: str, avro_schema: str, bloom: BloomSettings | None, bounds_of: Sequence[str]
@@ -130,7 +131,7 @@ def bounds_told(stated: pa.Table, wanted: Sequence[str], read: Callable[[Sequenc
         wanted: Columns.
         read: Reads columns of which it tells too little.
     """
-    stated = stated.filter(pc.is_in(stated["column"], pa.array(wanted, pa.string())))
+    stated = stated.filter(pc.is_in(stated["column"], array_of(wanted, pa.string())))
     rows = {stated["column"][at].as_py(): stated.slice(at, 1) for at in range(stated.num_rows)}
     unknown = [name for name, row in rows.items() if not _is_told(row)]
     found = BoundsOfColumns(unknown)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of
+
 if TYPE_CHECKING:
     from hudimeta.formats.parquet import ParquetFooter
     from hudimeta.formats.parquet.page_index import PageBounds, PageIndex
@@ -79,7 +81,7 @@ def bounds_of_pages(footer: ParquetFooter, index: PageIndex, leaves: Sequence[Bo
             return None
         borders.append([places[leaf.at].borders for leaf in leaves])
     first = [np.unique(np.concatenate(row)) if len(row) > 1 else row[0] for row in borders]
-    rows = pa.array(np.concatenate([np.diff(starts) for starts in first]))
+    rows = array_of(np.concatenate([np.diff(starts) for starts in first]))
     found: dict[str, ColumnBounds] = {}
     for number, leaf in enumerate(leaves):
         pages = _joined([index.bounds(group, leaf.at) for group in groups])
@@ -89,12 +91,12 @@ def bounds_of_pages(footer: ParquetFooter, index: PageIndex, leaves: Sequence[Bo
         sides = None if pages is None else pages.typed(footer.metadata.schema.column(leaf.at).physical_type, leaf.kind)
         if pages is None or sides is None or len(pages.low) != sum(counts):
             return None
-        nulls = None if pages.nulls is None else pa.array(pages.nulls, pa.int64())
+        nulls = None if pages.nulls is None else array_of(pages.nulls, pa.int64())
         if sum(counts) != len(rows):
             of_page = [
                 np.searchsorted(row[number], starts[:-1], "right") - 1 for row, starts in zip(borders, first, strict=True)
             ]
-            taken = pa.array(np.concatenate(of_page) + np.repeat(np.cumsum([0, *counts[:-1]]), [len(page) for page in of_page]))
+            taken = array_of(np.concatenate(of_page) + np.repeat(np.cumsum([0, *counts[:-1]]), [len(page) for page in of_page]))
             sides, nulls = (sides[0].take(taken), sides[1].take(taken)), None if nulls is None else nulls.take(taken)
         found[leaf.path] = leaf.bounds(*sides, nulls, rows)
     return BoundsOfPages(first, found)
@@ -160,9 +162,9 @@ def bounds_of_groups(footer: ParquetFooter, leaf: BoundedLeaf) -> ColumnBounds |
             return None  # a moment that Python has no word for
         nulls.append(statistics.null_count if statistics is not None and statistics.has_null_count else None)
         rows.append(group.num_rows)
-    counts = pa.array(nulls, pa.int64()), pa.array(rows, pa.int64())
+    counts = array_of(nulls, pa.int64()), array_of(rows, pa.int64())
     try:
-        bounds = pa.array(low, leaf.kind), pa.array(high, leaf.kind)
+        bounds = array_of(low, leaf.kind), array_of(high, leaf.kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return None  # written as another type than it is read as
     return leaf.bounds(*bounds, *counts)

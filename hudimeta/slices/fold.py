@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.formats.plain_arrays import integers, no_rows, numbers
+from hudimeta.formats.plain_arrays import array_of, fill_null, integers, no_rows, numbers, numpy_of, scalar_of, single_array
 from hudimeta.slices.custom_merger import merge_versions
 from hudimeta.slices.log_parts import DataPart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
@@ -112,8 +112,8 @@ def _is_default(column: pa.ChunkedArray, default: object) -> _Mask:
     if default is None:
         equal = column.is_null()
     else:
-        equal = pc.fill_null(pc.equal(column, pa.scalar(default, column.type)), False)
-    mask: _Mask = equal.to_numpy()
+        equal = fill_null(pc.equal(column, scalar_of(default, column.type)), False)
+    mask: _Mask = numpy_of(equal)
     return mask
 
 
@@ -127,7 +127,7 @@ def _gather(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> _
     given = pa.chunked_array([chunk for text in texts for chunk in text.cast(pa.string()).chunks], pa.string())
     refuse_null_keys(given, KEY_COLUMN)
     keys = pc.unique(given)
-    key = numbers(pc.index_in(given, value_set=keys).combine_chunks())
+    key = numbers(single_array(pc.index_in(given, value_set=keys)))
     is_row = np.concatenate([np.full(len(t), isinstance(p, DataPart)) for p, t in zip(parts, texts, strict=True)] or [_none()])
     row = np.where(is_row, np.cumsum(is_row) - 1, -1).astype(np.int64)
     deleted = np.concatenate([_deleted(part) for part in parts] or [_none()])
@@ -233,7 +233,7 @@ def _fold_in_rounds(records: _Records, cells: _Mask, whole_rows: _Mask, rules: M
         whole[keys] = high_whole | (fill & np.where(newer, whole[keys], new_whole))
         winner[keys] = np.where(newer, new, old)
     live = ~records.deleted[winner]
-    columns = [column.take(pa.array(source[live, number])) for number, column in enumerate(records.rows.columns)]
+    columns = [column.take(array_of(source[live, number])) for number, column in enumerate(records.rows.columns)]
     rows = pa.table(columns, schema=records.rows.schema)
     return _folded(records, winner, rows, filled[live])
 
@@ -264,15 +264,15 @@ def _fold_by_merger(records: _Records, rules: MergeRules, merger: str) -> Folded
         source = winner[taken]
         row[taken], deleted[taken], natural[taken] = records.row[source], records.deleted[source], records.natural[source]
         if len(merged):
-            older = versions.take(pa.array(row[merged]))
-            rows, gone = merge_versions(merger, older, records.rows.take(pa.array(records.row[new[both]])))
+            older = versions.take(array_of(row[merged]))
+            rows, gone = merge_versions(merger, older, records.rows.take(array_of(records.row[new[both]])))
             row[merged] = versions.num_rows + np.arange(len(merged))
             deleted[merged] = natural[merged] = gone
             versions = pa.concat_tables([versions, rows])
     live = ~deleted
     row_of = np.where(deleted, -1, np.cumsum(live) - 1).astype(np.int64)
     ordering = tuple(column.take(integers(winner)) for column in records.ordering)
-    return FoldedLog(records.keys, deleted, natural, ordering, versions.take(pa.array(row[live])), row_of)
+    return FoldedLog(records.keys, deleted, natural, ordering, versions.take(array_of(row[live])), row_of)
 
 
 def _newer_wins(records: _Records, old: _Indices, new: _Indices, rules: MergeRules) -> _Mask:

@@ -26,6 +26,7 @@ from hudimeta.formats.parquet import BaseFileSummary, ParquetSettings, footer_en
 from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
 from hudimeta.formats.parquet.verified import read_end
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.schema.conform import conform
 from hudimeta.slices.copied_files import bounds_told, reader_of
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -163,7 +164,7 @@ class KeptGroups:
         tops = list(dict.fromkeys(name if name in self.schema.names else name.partition(".")[0] for name in names))
         wanted = pa.schema([self.schema.field(name) for name in tops])
         if not names:
-            return wanted.empty_table()
+            return no_rows(wanted)
         with pages_named(self.path, file, metadata, self.numbers, tops):
             source = pq.ParquetFile(file, metadata=metadata, page_checksum_verification=True)
             stays = conform(source.read_row_groups(list(self.numbers), columns=tops), wanted)
@@ -198,7 +199,7 @@ def _why_not(metadata: Any, schema: pa.Schema) -> str | None:
 @lru_cache(maxsize=32)
 def _spelled(schema: pa.Schema) -> StitchSource:
     """A file without rows, as such columns are written now."""
-    return _written(schema.empty_table(), ParquetSettings())
+    return _written(no_rows(schema), ParquetSettings())
 
 
 def _written(rows: pa.Table, settings: ParquetSettings) -> StitchSource:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.log import LogBlock
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.formats.required_fields import cast_table
 from hudimeta.slices.bounded_merge import folded_parts
 from hudimeta.slices.fold import FoldedLog
@@ -95,7 +96,7 @@ class LogFolder(SliceReader):
     def _rows(self, log: FoldedLog, *, by_columns: bool) -> Iterator[FoldedRecords]:
         if not log.rows.num_rows:
             return
-        none = pa.array([], pa.string())
+        none = array_of([], pa.string())
         schema = self.task.output_schema
         rows = cast_table(self._without_keys(log.rows).select(schema.names), schema)
         if not by_columns or log.filled is None:
@@ -104,17 +105,17 @@ class LogFolder(SliceReader):
         order = [log.rows.schema.get_field_index(name) for name in rows.column_names]
         patterns, which = np.unique(log.filled[:, order], axis=0, return_inverse=True)
         for number, pattern in enumerate(patterns):
-            some = rows.filter(pa.array(which.reshape(-1) == number))
+            some = rows.filter(array_of(which.reshape(-1) == number))
             yield FoldedRecords(some.select([name for name, own in zip(rows.column_names, pattern, strict=True) if own]), none)
 
     def _deletes(self, log: FoldedLog) -> Iterator[FoldedRecords]:
         """Those with an ordering value, then those that beat whatever is older."""
-        empty = self.task.output_schema.empty_table()
+        empty = no_rows(self.task.output_schema)
         for natural in (False, True):
             mask = log.deleted & (log.natural == natural)
             if mask.any():
-                keys = log.keys.filter(pa.array(mask))
-                ordering: Sequence[pa.Array] = () if natural else [_single(c.filter(pa.array(mask))) for c in log.ordering]
+                keys = log.keys.filter(array_of(mask))
+                ordering: Sequence[pa.Array] = () if natural else [_single(c.filter(array_of(mask))) for c in log.ordering]
                 yield FoldedRecords(empty, keys, tuple(ordering))
 
 

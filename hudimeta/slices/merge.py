@@ -124,7 +124,7 @@ class SliceMerger:
 
         found = pc.index_in(keys, value_set=self.log.keys.cast(keys.type))
         none = plain_arrays.integers(np.array([-1], np.int32))[0]
-        numbers: _Indices = plain_arrays.numbers(pc.fill_null(found, none).combine_chunks())
+        numbers: _Indices = plain_arrays.numbers(plain_arrays.single_array(pc.fill_null(found, none)))
         at = np.flatnonzero(numbers >= 0)
         if self.every_row:
             self._used[numbers[at]] = True

@@ -7,14 +7,14 @@ counts as 0, which is the value that Hudi puts in its place; as text it stands b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
-from hudimeta.formats.plain_arrays import numbers, single_array
+from hudimeta.formats.plain_arrays import fill_null, numbers, numpy_of, scalar_of, single_array
 
 __all__ = ["Codes", "field_type", "order_codes", "ordering_columns"]
 
@@ -78,7 +78,7 @@ def _codes_of(column: pa.ChunkedArray) -> Codes:
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.int64)
     if pa.types.is_floating(kind):
-        return _float_codes(_numpy(pc.fill_null(column.cast(pa.float64()), 0.0)))
+        return _float_codes(numpy_of(fill_null(column.cast(pa.float64()), 0.0)))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return _integers(column.cast(pa.int64()))
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
@@ -86,11 +86,11 @@ def _codes_of(column: pa.ChunkedArray) -> Codes:
     if pa.types.is_temporal(kind):
         return _integers(column.cast(pa.int64()))
     if pa.types.is_decimal(kind):
-        column = pc.fill_null(column, pa.scalar(0, kind))
+        column = fill_null(column, scalar_of(0, kind))
     elif not (_is_text(kind) or pa.types.is_fixed_size_binary(kind)):
         raise UnsupportedFeature(f"ordering by a column of type {kind}")
     ranks = _integers(pc.rank(column, tiebreaker="dense").cast(pa.int64()))
-    return np.where(column.is_null().to_numpy(), np.int64(0), ranks)
+    return np.where(numpy_of(column.is_null()), np.int64(0), ranks)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -107,14 +107,9 @@ def _float_codes(values: npt.NDArray[np.float64]) -> Codes:
 
 
 def _integers(values: pa.ChunkedArray | pa.Array) -> Codes:
-    import pyarrow.compute as pc
 
-    filled = pc.fill_null(values, 0) if values.null_count else values
+    filled = fill_null(values, 0) if values.null_count else values
     return numbers(single_array(filled))
-
-
-def _numpy(values: pa.ChunkedArray | pa.Array) -> Any:
-    return np.asarray(values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False))
 
 
 def refuse_null_keys(keys: pa.ChunkedArray, column: str) -> None:

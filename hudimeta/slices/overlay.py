@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.slices.fold import fold_log_records
 from hudimeta.slices.merge import SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
@@ -55,7 +56,7 @@ class OverlayReader(SliceReader):
         """
         blocks = self._blocks(file_slice)
         if not blocks.blocks:
-            return SliceOverlay(self.task.output_schema.empty_table(), np.zeros(0, np.int64))
+            return SliceOverlay(no_rows(self.task.output_schema), np.zeros(0, np.int64))
         task = self.task
         parts, size = [], 0
         for part in self._log_parts(blocks):
@@ -83,7 +84,7 @@ class OverlayReader(SliceReader):
 
     def _finished(self, file_slice: FileSlice, rows: pa.Table) -> pa.Table:
         """Merged rows as they are shown."""
-        task, paths = self.task, pa.array([file_slice.partition_path], pa.string())
+        task, paths = self.task, array_of([file_slice.partition_path], pa.string())
         return self._finish(
             self._without_keys(rows), path_values(paths, task.partition_layout, task.table_schema, task.properties)
         )
@@ -104,10 +105,10 @@ class _OverlayMerger(SliceMerger):
         at = np.flatnonzero(found >= 0)
         at = at[self._log_wins(rows, at, found[at])]
         numbers = found[at]
-        return at, self.log.rows.take(pa.array(self.log.row_of[numbers[~self.log.deleted[numbers]]]))
+        return at, self.log.rows.take(array_of(self.log.row_of[numbers[~self.log.deleted[numbers]]]))
 
     def merge_found(self, rows: pa.Table) -> tuple[_Indices, pa.Table]:
         """The next base rows: at which of them the log has a version, and what the two make of each."""
         found = self._match(rows.column(KEY_COLUMN))
         at = np.flatnonzero(found >= 0)
-        return at, self._lay_over(rows.take(pa.array(at)), np.arange(len(at)), found[at])
+        return at, self._lay_over(rows.take(array_of(at)), np.arange(len(at)), found[at])

@@ -13,6 +13,7 @@ from hudimeta.cached import cached_property
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import LOG_KEYS, MERGE_MEMORY, MERGER, SPILL_FOLDER
 from hudimeta.errors import FileRemoved, NotFound
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.redaction import redacted
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.projection import path_of, pruned, shown_field
@@ -70,7 +71,7 @@ class MergedRange:
         """Those rows of a base file that are merged with log files."""
         import pyarrow.compute as pc
 
-        commits = pa.array(sorted(self.commits), pa.string())
+        commits = array_of(sorted(self.commits), pa.string())
         return rows.filter(pc.is_in(rows.column(META_COLUMNS[0]), value_set=commits))
 
 

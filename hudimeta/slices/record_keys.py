@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
@@ -51,7 +52,7 @@ def wanted_keys(bound: Bound, properties: Mapping[str, str], by_fields: bool = T
         return "the table stores no record keys"
     stored = keys_of(bound, [KEY_COLUMN])
     if stored is not None:
-        return WantedKeys(stored.column(0).combine_chunks(), _part(bound, [KEY_COLUMN]), _looks_at_no_more(bound, [KEY_COLUMN]))
+        return WantedKeys(single_array(stored.column(0)), _part(bound, [KEY_COLUMN]), _looks_at_no_more(bound, [KEY_COLUMN]))
     try:
         from hudimeta.keys import KeyGenerator
 
@@ -77,11 +78,11 @@ def _spelled(generator: KeyGenerator, values: pa.Table) -> pa.StringArray:
 
     some: pa.ChunkedArray | None = None
     for column in values.columns:
-        filled = pc.not_equal(column.cast(pa.string()), "")
+        filled = pc.not_equal(column.cast(pa.string()), scalar_of(""))
         some = filled if some is None else pc.or_(some, filled)
     rows = values.filter(some)
     if not rows.num_rows:
-        return pa.array([], pa.string())
+        return array_of([], pa.string())
     # Releases differ in how they write the only field of a COMPLEX key, and a table can hold both spellings.
     both = [replace(generator, complex_single_field_prefix=flag) for flag in (True, False)]
     return pa.concat_arrays([g.record_keys(rows) for g in both]).unique()

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of
 from hudimeta.schema.conform import conform
 from hudimeta.slices.file_bounds import BoundsOfPages, bounded_leaves, bounds_of_groups, bounds_of_pages
 from hudimeta.slices.projection import leaf_paths
@@ -107,7 +108,7 @@ def _may_hold(footer: ParquetFooter, texts: pa.StringArray) -> bool:
         return True  # whoever wrote it recorded no keys
     # Java orders texts by UTF-16 units, which is the order of characters here as long as all are ASCII.
     if low.isascii() and high.isascii() and len(texts):
-        inside = pc.and_(pc.greater_equal(texts, low), pc.less_equal(texts, high))
+        inside = pc.and_(pc.greater_equal(texts, scalar_of(low)), pc.less_equal(texts, scalar_of(high)))
         texts = texts.filter(pc.or_(inside, pc.invert(pc.string_is_ascii(texts))))
     if not len(texts):
         return False
@@ -197,12 +198,11 @@ class MatchingRows:
 
     def _whole(self, file: BaseFile, number: int, columns: _Columns, instant: str, head: _Head) -> Iterator[pa.Table]:
         """The other columns beside those of the predicate, if any row matches; of its pages only, where that can be."""
-        import pyarrow.compute as pc
 
         from hudimeta.predicate import evaluate
 
-        matches = pc.fill_null(evaluate(self.predicate, with_constants(head.rows, columns.stated)), False)
-        mask = matches.to_numpy()
+        matches = fill_null(evaluate(self.predicate, with_constants(head.rows, columns.stated)), False)
+        mask = numpy_of(matches)
         if not mask.any():
             self.counts.rows_read += head.rows.num_rows
             return
@@ -218,7 +218,7 @@ class MatchingRows:
         else:
             rest = self._piece(file, number, columns.others, instant)
             if head.maybe is not None:
-                rest = rest.filter(pa.array(head.maybe))
+                rest = rest.filter(array_of(head.maybe))
         read = [*first.columns, *rest.columns] if len(columns.first) else rest.columns
         yield pa.table(read, schema=pa.schema([*columns.first, *columns.others]))
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from hudimeta.cached import cached_property
 from hudimeta.formats.log import BlockType, KeyProbe, LogBlock
 from hudimeta.formats.parquet import read_key_column
+from hudimeta.formats.plain_arrays import array_of, numpy_of, single_array
 from hudimeta.keys import KeyGenerator
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
 from hudimeta.slices.log_keys import LogKeys
@@ -73,7 +74,7 @@ class SliceKeys:
             return found
         parts = [found] if found is not None else []
         parts += [self._keys_of_rows(join(file.partition_path, name), size) for name, size in logs.items()]
-        return pa.concat_arrays([pa.array([], pa.string()), *parts])
+        return pa.concat_arrays([array_of([], pa.string()), *parts])
 
     def touched_by_logs(self, file: KeyFile, wanted: pa.StringArray, found: pa.StringArray) -> bool:
         """False when the log files of a slice surely neither change nor delete any of the wanted keys that were found."""
@@ -103,7 +104,7 @@ class SliceKeys:
         tail = self._logs.tail(path, size) if self.false_positives is not None and size else None
         if tail is not None and tail.rows:
             column = tail.read_column(KEY_COLUMN, partial(self.storage.read_range, path))
-            return column.combine_chunks().cast(pa.string())
+            return single_array(column).cast(pa.string())
         blocks = read_log_file(LogFileRules(self.storage), path, size).blocks
         rows = _of_rows(blocks)
         if self.false_positives is not None and tail is None:
@@ -124,20 +125,20 @@ def touched_keys(storage: Storage, path: str, size: int) -> pa.StringArray:
 
 
 def _is_in(keys: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
-    mask: npt.NDArray[np.bool_] = pc.is_in(keys, value_set=others).to_numpy(zero_copy_only=False)
+    mask: npt.NDArray[np.bool_] = numpy_of(pc.is_in(keys, value_set=others))
     return mask
 
 
 def _of_rows(blocks: Sequence[LogBlock]) -> pa.StringArray:
     """Keys of the rows in blocks."""
-    parts = [rows_of(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks if b.type.holds_records]
-    return pa.concat_arrays([pa.array([], pa.string()), *parts])
+    parts = [single_array(rows_of(b, [KEY_COLUMN])[KEY_COLUMN]).cast(pa.string()) for b in blocks if b.type.holds_records]
+    return pa.concat_arrays([array_of([], pa.string()), *parts])
 
 
 def _of_deletes(blocks: Sequence[LogBlock]) -> pa.StringArray:
     """Keys that blocks delete."""
     deletes = [deletes_of(block)["record_key"] for block in blocks if block.type is BlockType.DELETE]
-    return pa.concat_arrays([pa.array([], pa.string()), *(keys.combine_chunks().cast(pa.string()) for keys in deletes)])
+    return pa.concat_arrays([array_of([], pa.string()), *(single_array(keys).cast(pa.string()) for keys in deletes)])
 
 
 def slice_of(file: KeyFile) -> FileSlice:
@@ -167,7 +168,7 @@ def read_live_keys(stored: SliceKeys, rows: SliceRows, file: KeyFile, wanted: pa
         return found
     if wanted is not None and not stored.touched_by_logs(file, wanted, found):
         return found
-    return rows.columns(slice_of(file), ())[KEY_COLUMN].combine_chunks()
+    return single_array(rows.columns(slice_of(file), ())[KEY_COLUMN])
 
 
 def with_virtual_keys(rows: pa.Table, generator: KeyGenerator) -> pa.Table:
@@ -196,10 +197,10 @@ def read_ordering(
     found = rows.columns(slice_of(file), (*fields, *(() if virtual is None else virtual.record_fields)))
     if virtual is not None:
         found = with_virtual_keys(found, virtual)
-    at = pc.index_in(wanted, value_set=found[KEY_COLUMN].combine_chunks())
+    at = pc.index_in(wanted, value_set=single_array(found[KEY_COLUMN]))
     values = []
     for field in fields:
         head, *rest = field.split(".")
         column = pc.struct_field(found[head], rest) if rest else found[head]
-        values.append(column.combine_chunks().take(at))
+        values.append(single_array(column).take(at))
     return tuple(values)

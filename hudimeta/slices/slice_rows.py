@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask, VisibleInstants, storage_options_of
@@ -82,4 +83,4 @@ class SliceRows:
             history=self.history,
             storage_options=self.storage_options,
         )
-        return pa.concat_tables([task.output_schema.empty_table(), *SliceReader(task, self.storage).tables(file_slice)])
+        return pa.concat_tables([no_rows(task.output_schema), *SliceReader(task, self.storage).tables(file_slice)])

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import HudiError, UnsupportedFeature
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, single_array
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator, PartitionLayout
@@ -63,7 +63,7 @@ def stated_columns(snapshot: Snapshot) -> frozenset[str]:
     from hudimeta.keys import PartitionLayout
 
     layout, schema = PartitionLayout.from_properties(snapshot.properties), snapshot.schema.arrow
-    none = pa.array([], pa.string())
+    none = array_of([], pa.string())
     return frozenset(path_values(none, layout, schema, snapshot.properties).column_names) if layout.fields else frozenset()
 
 
@@ -86,10 +86,10 @@ def path_bounds(snapshot: Snapshot, names: Collection[str], paths: pa.Array) -> 
     coded = paths.dictionary_encode()
     layout = PartitionLayout.from_properties(snapshot.properties)
     values = path_values(coded.dictionary, layout, snapshot.schema.arrow, snapshot.properties)
-    one = pa.array(np.ones(len(paths), np.int64))
+    one = array_of(np.ones(len(paths), np.int64))
     found = {}
     for name in (name for name in values.column_names if name in names):
-        column = values.column(name).combine_chunks().take(coded.indices)
+        column = single_array(values.column(name)).take(coded.indices)
         found[name] = ColumnBounds(column, column, column.is_null().cast(pa.int64()), one, nan_aware=True)
     return found
 

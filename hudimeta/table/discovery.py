@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hudimeta.engine.machine import pool
+from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.storage import FileInfo, Storage
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _table(chosen: _Folders) -> pa.Table:
     ]
     columns = list(zip(*found, strict=True)) or [(), (), ()]
     return pa.table(
-        [pa.array(columns[0], pa.string()), pa.array(columns[1], pa.string()), pa.array(columns[2], pa.int64())],
+        [array_of(columns[0], pa.string()), array_of(columns[1], pa.string()), array_of(columns[2], pa.int64())],
         names=["partition_path", "name", "size"],
     )
 
@@ -121,13 +122,13 @@ def committed_files(listing: pa.Table, timeline: Timeline) -> pa.Table:
     from hudimeta.table.file_names import parse_names
     from hudimeta.table.text_arrays import instant_number
 
-    parsed = parse_names(listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string()))
+    parsed = parse_names(single_array(listing["name"]) if len(listing) else array_of([], pa.string()))
     # As numbers, in which instants of 14 digits and of 17 compare.
     done = np.array([instant_number(time) for time in timeline.completion_times], dtype=np.int64)
     committed = np.isin(parsed.instants, done)
     if timeline.first_active_write is not None:
         committed |= parsed.instants < instant_number(timeline.first_active_write)
-    return listing.filter(pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0)))
+    return listing.filter(pc.and_(array_of(parsed.valid & committed), pc.greater(listing["size"], scalar_of(0))))
 
 
 def _walk(storage: Storage) -> Iterable[tuple[str, list[FileInfo]]]:

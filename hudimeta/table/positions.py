@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, numpy_of
+
 __all__ = ["positions_by_number", "positions_by_text", "rows_at"]
 
 Positions = npt.NDArray[np.int64]
@@ -49,7 +51,7 @@ def positions_by_text(texts: pa.StringArray) -> dict[str, Positions]:
     """
     coded = texts.dictionary_encode()
     names = coded.dictionary.to_pylist()
-    return {names[number]: at for number, at in positions_by_number(coded.indices.to_numpy())}
+    return {names[number]: at for number, at in positions_by_number(numpy_of(coded.indices))}
 
 
 def rows_at(table: pa.Table, at: Positions) -> pa.Table:
@@ -64,9 +66,9 @@ def rows_at(table: pa.Table, at: Positions) -> pa.Table:
     """
     parts = table.to_batches()
     if len(parts) < 2 or len(table) < len(parts) * _ROWS_A_CHUNK or (np.diff(at) < 0).any():
-        return table.take(pa.array(at))
+        return table.take(array_of(at))
     ends = np.cumsum([len(part) for part in parts])
     cuts = np.searchsorted(at, np.append(0, ends)).astype(np.int64)
     shares = zip(parts, ends, itertools.pairwise(map(int, cuts)), strict=True)
-    found = [part.take(pa.array(at[low:high] - (end - len(part)))) for part, end, (low, high) in shares if low < high]
+    found = [part.take(array_of(at[low:high] - (end - len(part)))) for part, end, (low, high) in shares if low < high]
     return pa.Table.from_batches(found, table.schema)

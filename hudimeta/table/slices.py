@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.formats.plain_arrays import booleans, integers, numbers, single_array, texts
+from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, numpy_of, single_array, texts
 from hudimeta.table.slice_instants import slice_instants
 from hudimeta.table.text_arrays import instant_number, instant_text
 
@@ -67,7 +67,7 @@ def slices_and_waiting(pieces: Iterable[pa.Table], visibility: Visibility) -> tu
 
     parts = [_build(names, partitions, sizes, visibility) for files in pieces for names, partitions, sizes in _segments(files)]
     if not parts:
-        return slices_schema().empty_table(), 0
+        return no_rows(slices_schema()), 0
     return pa.concat_tables([table for table, _ in parts]), sum(waiting for _, waiting in parts)
 
 
@@ -144,7 +144,7 @@ def _segments(files: pa.Table) -> Iterator[tuple[pa.StringArray, pa.DictionaryAr
                 cuts.append(int(borders[at]))
     for start, end in itertools.pairwise([*cuts, len(files)]):
         part = files.slice(start, end - start)
-        yield _plain_text(part["name"]), partitions.slice(start, end - start), numbers(part["size"].combine_chunks())
+        yield _plain_text(part["name"]), partitions.slice(start, end - start), numbers(single_array(part["size"]))
 
 
 def _build(
@@ -160,13 +160,13 @@ def _build(
     rows = np.flatnonzero(keep)
     waiting = int(np.count_nonzero(files)) - len(rows)
     if not len(rows):
-        return slices_schema().empty_table(), waiting
+        return no_rows(slices_schema()), waiting
     group = _group_numbers(partitions, parsed.file_ids, rows)
     slice_at = slice_instants(parsed, rows, group, visibility)
     chosen = _newest(rows, group, slice_at, parsed, visibility)
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
     if not len(chosen):
-        return slices_schema().empty_table(), waiting
+        return no_rows(slices_schema()), waiting
     listed = _Listed(names, partitions, sizes, parsed, rows, group)
     return _assemble(listed, slice_at, chosen).cast(slices_schema()), waiting
 
@@ -264,12 +264,12 @@ def _replaced(
     ids = file_ids.take(take)
     # File ids are all but unique: only the few that match at all are compared together with their partition.
     suspect = pc.is_in(ids, value_set=_plain_text(gone["file_id"]))
-    result: np.ndarray[Any, Any] = suspect.to_numpy(zero_copy_only=False).copy()
+    result: np.ndarray[Any, Any] = numpy_of(suspect).copy()
     hits = np.flatnonzero(result)
     if len(hits):
         own = _pairs(partitions.take(take.take(integers(hits))).cast(pa.string()), ids.take(integers(hits)))
         gone_pairs = _pairs(_plain_text(gone["partition_path"]), _plain_text(gone["file_id"]))
-        result[hits] = pc.is_in(own, value_set=gone_pairs).to_numpy(zero_copy_only=False)
+        result[hits] = numpy_of(pc.is_in(own, value_set=gone_pairs))
     return result
 
 

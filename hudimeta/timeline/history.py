@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.storage import Storage, join
 from hudimeta.types import Action, Instant, State
@@ -247,7 +248,7 @@ class History:
         wanted = list(dict.fromkeys(("instant_time", *columns)))
         parts = [self.read_file(entry.name, wanted, entry.size) for entry in entries]
         if not parts:
-            return _schema(wanted).empty_table().select(list(columns))
+            return no_rows(_schema(wanted)).select(list(columns))
         rows: pa.Table = pa.concat_tables(parts).sort_by("instant_time").select(list(columns))
         return rows
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from hudimeta.commit.conflicts import ChangedFile
 from hudimeta.errors import HudiError
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import answers
@@ -79,9 +80,9 @@ class AddedKeys:
         own: dict[FileGroupId, pa.StringArray] = {}
         for piece in pieces.pieces:
             rows = piece.rows if isinstance(piece, NewGroup) else piece.inserted
-            added.setdefault(piece.partition_path, []).append(pieces.batch.keys.take(pa.array(rows)))
+            added.setdefault(piece.partition_path, []).append(pieces.batch.keys.take(array_of(rows)))
             if not isinstance(piece, NewGroup):
-                own[piece.group] = pieces.batch.keys.take(pa.array(piece.known))
+                own[piece.group] = pieces.batch.keys.take(array_of(piece.known))
         return cls({path: pa.concat_arrays(found) for path, found in added.items()}, files, own, anywhere)
 
     def stated(self) -> dict[str, str]:
@@ -125,7 +126,7 @@ class AddedKeys:
         for path, file_id, key in zip(*texts, strict=True):
             rows.setdefault(FileGroupId(path, file_id), []).append(key)
         # In a file group that this write changed, and nobody else, the key is where the write found it: it moves from there.
-        places = [(group, pa.array(keys)) for group, keys in rows.items() if group in touched or group not in changed]
+        places = [(group, array_of(keys)) for group, keys in rows.items() if group in touched or group not in changed]
         return self._common(places)
 
     def _in_files(self, theirs: Sequence[ChangedFile], table: TableFiles) -> SharedKeys | None:
@@ -190,4 +191,4 @@ def _written(file: WrittenFile) -> KeyFile:
 
 
 def _none() -> pa.StringArray:
-    return pa.array([], pa.string())
+    return array_of([], pa.string())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError, SchemaMismatch
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import DELETED_COLUMN, KEY_COLUMN, MergeRules
@@ -47,11 +47,11 @@ class KeyedBatch:
 
     def partitions_of_deletes(self) -> set[str]:
         """Paths of the partitions with a row that asks for the deletion of its key: an overwrite replaces them as well."""
-        return set(self.partitions.filter(pa.array(self.deleted)).unique().to_pylist())
+        return set(self.partitions.filter(array_of(self.deleted)).unique().to_pylist())
 
     def take(self, at: np.ndarray[Any, Any]) -> KeyedBatch:
         """The rows at some positions, in that order."""
-        where = pa.array(at)
+        where = array_of(at)
         keys = None if self.keys is None else self.keys.take(where)
         groups = None if self.groups is None else self.groups.take(where)
         return KeyedBatch(rows_at(self.rows, at), keys, self.partitions.take(where), self.deleted[at], groups)
@@ -61,8 +61,8 @@ class KeyedBatch:
         if self.keys is None:
             raise ValueError("rows without keys have no names")
         parts = [self.keys] if whole_table else [self.partitions, self.keys]
-        parts += [] if self.groups is None else [pc.fill_null(self.groups, "")]
-        return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "\0")
+        parts += [] if self.groups is None else [fill_null(self.groups, "")]
+        return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, scalar_of("\0"))
 
     def combined(self, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
         """One row for each (partition, key), or for each key where keys are unique in the whole table.
@@ -74,7 +74,7 @@ class KeyedBatch:
         coded = self.names(whole_table=whole_table).dictionary_encode()
         if len(coded.dictionary) == len(self):
             return self
-        codes = coded.indices.to_numpy()
+        codes = numpy_of(coded.indices)
         age = np.arange(len(self))
         sort_by = [age]
         if rules.by_event_time:
@@ -178,7 +178,7 @@ def deleted_rows(rows: pa.Table, rules: MergeRules) -> np.ndarray[Any, Any]:
     for name, marker in ((DELETED_COLUMN, "true"), (rules.delete_field, rules.delete_marker)):
         if name is not None and name in rows.column_names:
             hits = pc.equal(rows[name].cast(pa.string()), marker)
-            deleted |= pc.fill_null(hits, False).to_numpy(zero_copy_only=False)
+            deleted |= numpy_of(fill_null(hits, False))
     return deleted
 
 
@@ -219,5 +219,5 @@ def keys_only_batch(
     if known or not whole_table:
         paths = single_array(generator.partition_paths(named))
     else:
-        paths = pa.repeat(pa.scalar("", pa.string()), len(keys))
+        paths = pa.repeat(scalar_of("", pa.string()), len(keys))
     return KeyedBatch(fitted if fitted.num_columns else named, keys, paths, np.ones(len(keys), dtype=bool))

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import CommitConflict, CommitError
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.table.key_file import KeyFile
 from hudimeta.write.batch import KeyedBatch, concatenated
@@ -37,8 +38,8 @@ def of_own_groups(batch: KeyedBatch, tagging: Tagging) -> Tagging:
     """
     if batch.groups is None or len(np.unique(tagging.row)) == len(tagging.row):
         return tagging
-    held = pa.array([file.file_id for file in tagging.files], pa.string()).take(pa.array(tagging.file))
-    own = pc.equal(batch.groups.take(pa.array(tagging.row)), held).fill_null(False).to_numpy(zero_copy_only=False)
+    held = array_of([file.file_id for file in tagging.files], pa.string()).take(array_of(tagging.file))
+    own = numpy_of(fill_null(pc.equal(batch.groups.take(array_of(tagging.row)), held), False))
     found = np.zeros(len(batch), dtype=bool)
     found[tagging.row[own]] = True
     kept = own | ~found[tagging.row]  # a name of a file that is none of these says nothing
@@ -61,11 +62,11 @@ def refuse_gone(batch: KeyedBatch, tagging: Tagging, action: str) -> None:
     """
     if batch.groups is None or batch.keys is None:
         return
-    gone = batch.groups.is_valid().to_numpy(zero_copy_only=False).copy()
+    gone = numpy_of(batch.groups.is_valid()).copy()
     gone[tagging.row] = False
     if not gone.any():
         return
-    rows = pa.array(np.flatnonzero(gone))
+    rows = array_of(np.flatnonzero(gone))
     places = sorted(set(zip(batch.partitions.take(rows).to_pylist(), batch.groups.take(rows).to_pylist(), strict=True)))
     raise CommitConflict(action, places, "of another write", _CURE, len(rows), str(batch.keys[rows[0].as_py()]))
 
@@ -79,8 +80,8 @@ def doubled_keys(part: KeyedBatch) -> np.ndarray[Any, Any]:
     """Which rows, of one file group, are rows of the table whose keys other such rows have too: bool."""
     if part.groups is None or part.keys is None:
         return np.zeros(len(part), dtype=bool)
-    known = part.groups.is_valid().to_numpy(zero_copy_only=False)
-    codes = part.keys.dictionary_encode().indices.to_numpy()
+    known = numpy_of(part.groups.is_valid())
+    codes = numpy_of(part.keys.dictionary_encode().indices)
     counts = np.bincount(codes[known], minlength=len(codes) + 1)
     several: np.ndarray[Any, Any] = known & (counts[codes] > 1)
     return several
@@ -113,7 +114,7 @@ def combined_where_new(batch: KeyedBatch, combine: Callable[[KeyedBatch], KeyedB
     """
     if batch.groups is None or not is_of_known_rows(batch):
         return combine(batch)
-    known = batch.groups.is_valid().to_numpy(zero_copy_only=False)
+    known = numpy_of(batch.groups.is_valid())
     new = batch.take(np.flatnonzero(~known))
     return concatenated([batch.take(np.flatnonzero(known)), *([combine(new)] if len(new) else [])])
 
@@ -121,7 +122,7 @@ def combined_where_new(batch: KeyedBatch, combine: Callable[[KeyedBatch], KeyedB
 def _read_keys(batch: KeyedBatch) -> pa.StringArray:
     """Keys of rows of the table whose file group is known."""
     if batch.groups is None or batch.keys is None:
-        return pa.array([], pa.string())
+        return array_of([], pa.string())
     return batch.keys.filter(batch.groups.is_valid())
 
 

@@ -16,6 +16,7 @@ from hudimeta.commit.early_conflicts import EarlyLook
 from hudimeta.commit.session import WriteSession
 from hudimeta.engine import Engine
 from hudimeta.errors import CommitError
+from hudimeta.formats.plain_arrays import array_of, numpy_of, scalar_of, single_array
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
@@ -208,7 +209,7 @@ def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone:
     if writers.deletes_only:
         part, gone = part.take(_nothing()), part
     if is_of_known_rows(part, gone):
-        refuse_to_choose(piece.base, part, gone, stored.rows[KEY_COLUMN].combine_chunks().cast(pa.string()))
+        refuse_to_choose(piece.base, part, gone, single_array(stored.rows[KEY_COLUMN]).cast(pa.string()))
     rows = _Rows(writers.instant, token.task, str(name))
     doubled = doubled_keys(part)
     if not doubled.any():
@@ -231,8 +232,8 @@ def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone:
 def _touched(batch: KeyedBatch, piece: GroupRewrite) -> Touched | None:
     """What a piece has for its base file; None where rows without keys are changed."""
     if batch.keys is None:
-        return None if len(piece.known) else Touched(pa.array([], pa.string()), len(piece.inserted))
-    return Touched(batch.keys.take(pa.array(piece.known)), len(piece.inserted) + len(piece.unresolved))
+        return None if len(piece.known) else Touched(array_of([], pa.string()), len(piece.inserted))
+    return Touched(batch.keys.take(array_of(piece.known)), len(piece.inserted) + len(piece.unresolved))
 
 
 def _begin_group(writers: FileWriters, part: KeyedBatch, group: NewGroup, token: WriteToken) -> list[WrittenFile]:
@@ -266,7 +267,8 @@ def _is_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
     if gone.keys is None or not base.name or len(gone.keys.unique()) == len(gone):
         return False
     if base.logs or base.busy:
-        twice = pc.filter(gone.keys.value_counts().field("values"), pc.greater(gone.keys.value_counts().field("counts"), 1))
+        counted = gone.keys.value_counts()
+        twice = pc.filter(counted.field("values"), pc.greater(counted.field("counts"), scalar_of(1)))
         raise CommitError(
             f"rows of key {twice[0].as_py()!r} shall be {'deleted' if gone.deleted.all() else 'changed'}, which come more than "
             f"once in '{base.partition_path}', file group {base.file_id}: its log files would meet the first of them only",
@@ -281,13 +283,13 @@ def _append_to_log(
     """Write what a batch has for one file group to its log."""
     part, gone, rules = change.part, change.gone, writers.rules
     fresh, marked = _split_deletes(part)
-    deletes = Deletes(pa.array([], pa.string()))
+    deletes = Deletes(array_of([], pa.string()))
     if len(gone) and gone.keys is not None:
         deletes = Deletes(gone.keys, writers.ordering_of(base, gone.keys))
     if marked is not None and marked.keys is not None:
         # As Hudi's writers do: readers need not know what marks a row as a delete.
         fields = rules.ordering_fields if rules.by_event_time else ()
-        columns = tuple(column.combine_chunks() for column in ordering_columns(marked.rows, fields))
+        columns = tuple(single_array(column) for column in ordering_columns(marked.rows, fields))
         deletes = deletes.and_of(Deletes(marked.keys, columns))
     meta = _Rows(writers.instant, token.task, base.file_id)
     rows, updated = meta.with_meta(fresh, first=len(change.new)), len(fresh)
@@ -322,8 +324,8 @@ def _settled_by_base(
     """Of some rows those whose key the base file has, and those to insert."""
     if not len(unresolved) or batch.keys is None:
         return unresolved, _nothing()
-    own = batch.keys.take(pa.array(unresolved))
-    there = pc.is_in(own, value_set=base[KEY_COLUMN].combine_chunks().cast(pa.string())).to_numpy(zero_copy_only=False)
+    own = batch.keys.take(array_of(unresolved))
+    there = numpy_of(pc.is_in(own, value_set=single_array(base[KEY_COLUMN]).cast(pa.string())))
     return unresolved[there], unresolved[~there & ~batch.deleted[unresolved]]
 
 

@@ -29,6 +29,7 @@ from hudimeta.formats.log import (
     seal_blocks,
 )
 from hudimeta.formats.parquet import column_bounds
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.formats.vectors import as_stored
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import FileFacts, KeyChanges
@@ -78,7 +79,7 @@ class LogContent:
     """
 
     rows: pa.Table
-    deletes: Deletes = field(default_factory=lambda: Deletes(pa.array([], pa.string())))
+    deletes: Deletes = field(default_factory=lambda: Deletes(array_of([], pa.string())))
     updated: int = 0
     facts: FileFacts | None = None
 
@@ -247,7 +248,7 @@ class LogFileWriter:
                 yield _Block(rows.slice(0, 0), partial(_as_it_is, block), deleted=content.deletes.keys)
 
     def _delete_block(self, deletes: Deletes, partition_path: str, header: Mapping[HeaderKey, str]) -> bytearray:
-        paths = pa.repeat(pa.scalar(partition_path, pa.string()), len(deletes))
+        paths = pa.repeat(scalar_of(partition_path, pa.string()), len(deletes))
         content = encode_delete_content(deletes.keys, paths, deletes.ordering)
         return frame_block(BlockType.DELETE, {HeaderKey.SCHEMA: self._format.avro_schema, **header}, content)
 
@@ -369,4 +370,4 @@ class _Content:
         """The keys of its rows, and those that it deletes."""
         parts = [chunk for block in self.blocks for chunk in block.rows[KEY_COLUMN].chunks]
         deleted = [block.deleted for block in self.blocks if block.deleted is not None]
-        return pa.concat_arrays([pa.array([], pa.string()), *(part.cast(pa.string()) for part in (*parts, *deleted))])
+        return pa.concat_arrays([array_of([], pa.string()), *(part.cast(pa.string()) for part in (*parts, *deleted))])

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, numpy_of, single_array
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.slices.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.slices.ordering import order_codes, ordering_columns
@@ -89,9 +89,9 @@ def settle_partitions(
     Raises:
         UnsupportedFeature: A row would move whose versions are merged in a way that needs both of them in one place.
     """
-    at = pa.array(tagging.row)
-    held = pa.array([file.partition_path for file in tagging.files], pa.string()).take(pa.array(tagging.file))
-    own = pc.equal(batch.partitions.take(at), held).to_numpy(zero_copy_only=False).astype(bool)
+    at = array_of(tagging.row)
+    held = array_of([file.partition_path for file in tagging.files], pa.string()).take(array_of(tagging.file))
+    own = numpy_of(pc.equal(batch.partitions.take(at), held)).astype(bool)
     if own.all() and len(np.unique(tagging.row)) == len(tagging.row):
         return Settled.as_found(batch, tagging)
     stays = own | batch.deleted[tagging.row] if moves else np.ones(len(own), dtype=bool)
@@ -123,8 +123,8 @@ def _rebuilt(batch: KeyedBatch, tagging: Tagging, stays: _Ints, goes: _Ints, out
     order = np.argsort(picked, kind="stable")
     place = np.empty(len(picked), dtype=np.int64)
     place[order] = np.arange(len(picked))
-    paths = pa.concat_arrays([held.filter(pa.array(stays)), batch.partitions.take(pa.array(fresh))])
-    rows = replace(batch.take(picked[order]), partitions=paths.take(pa.array(order)))
+    paths = pa.concat_arrays([held.filter(array_of(stays)), batch.partitions.take(array_of(fresh))])
+    rows = replace(batch.take(picked[order]), partitions=paths.take(array_of(order)))
     row = place[: len(staying)]
     by_row = np.argsort(row, kind="stable")
     settled = replace(tagging, row=row[by_row], file=tagging.file[stays][by_row])
@@ -141,13 +141,13 @@ def _outdated(batch: KeyedBatch, tagging: Tagging, pairs: _Ints, ordering_of: Or
     lost = []
     for number, at in positions_by_number(tagging.file[pairs]):
         rows = tagging.row[pairs[at]]
-        theirs = ordering_of(tagging.files[number], batch.keys.take(pa.array(rows)))
-        ours = ordering_columns(batch.rows.take(pa.array(rows)), rules.ordering_fields)
+        theirs = ordering_of(tagging.files[number], batch.keys.take(array_of(rows)))
+        ours = ordering_columns(batch.rows.take(array_of(rows)), rules.ordering_fields)
         both = [
             pa.chunked_array([single_array(own), other.cast(own.type)], own.type)
             for own, other in zip(ours, theirs, strict=True)
         ]
         codes = order_codes(both)
-        alive = pc.is_valid(theirs[0]).to_numpy(zero_copy_only=False)
+        alive = numpy_of(pc.is_valid(theirs[0]))
         lost.append(rows[alive & (codes[: len(rows)] < codes[len(rows) :])])
     return np.concatenate([np.zeros(0, dtype=np.int64), *lost])

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.indexes.tagging import NewGroups, Tagging
 from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
@@ -128,7 +128,7 @@ def plan_inserts(
     plan = WritePlan()
     # A row that asks for the deletion of its key is never stored.
     wanted = np.flatnonzero(~batch.deleted) if rows is None else rows
-    for partition, at in positions_by_text(batch.partitions.take(pa.array(wanted))).items():
+    for partition, at in positions_by_text(batch.partitions.take(array_of(wanted))).items():
         files = sizing.open_files(small.get(partition, ()))
         for placement in place(wanted[at], [SmallFile.of(file) for file in files.values()], sizing):
             if placement.file_id is None:

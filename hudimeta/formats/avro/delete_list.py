@@ -27,7 +27,7 @@ from hudimeta.formats.avro.positions import SPARE_BYTES, Walker
 from hudimeta.formats.avro.row_decoder import RowDecoder
 from hudimeta.formats.avro.row_encoder import Piece, borders_of, encode_value, join_pieces
 from hudimeta.formats.avro.varint import Longs, encode_longs
-from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.plain_arrays import array_of, numpy_of, scalar_of, spread
 
 __all__ = ["decode_delete_list", "encode_delete_list"]
 
@@ -92,7 +92,7 @@ def decode_delete_list(data: bytes | memoryview, path: str = "", origin: int = 0
     paths, at = decoder.decode(_HEAD["partition_path"], at, end)
     branch, ordering, at = _Orderings(walker, decoder).column(at, end)
     walker.expect(at == end, at, "a delete that ends with its ordering value")
-    return pa.Table.from_arrays([keys, paths, pa.array(branch), ordering], schema=DELETES_SCHEMA)
+    return pa.Table.from_arrays([keys, paths, array_of(branch), ordering], schema=DELETES_SCHEMA)
 
 
 def encode_delete_list(
@@ -138,13 +138,13 @@ def encode_delete_list(
 def _wrapped(column: pa.Array, wrapper: Wrapper, absent: bytes) -> list[Piece]:
     """Branch and value of one ordering column; `absent` where it is null."""
     node = _SINGLE[wrapper]
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    valid = numpy_of(column.is_valid())
     present = _raw(column.drop_null(), node)
     value = encode_value(node, present)
     if valid.all():
         return [_scalar(_branch(wrapper)), *value]
-    choice = pa.array(np.where(valid, 0, 1))
-    branch = pa.array([_branch(wrapper), absent], pa.large_binary()).take(choice)
+    choice = array_of(np.where(valid, 0, 1))
+    branch = array_of([_branch(wrapper), absent], pa.large_binary()).take(choice)
     return [branch, spread(join_pieces(value, len(present)), valid)]
 
 
@@ -218,7 +218,7 @@ class _Orderings:
         filled = rows
         while len(rows):
             branch, values, at[rows] = self._union(_ELEMENTS, at[rows], end[rows])
-            elements.append(_struct(ELEMENT_TYPE, {"wrapper": pa.array(branch), **values}, len(rows)))
+            elements.append(_struct(ELEMENT_TYPE, {"wrapper": array_of(branch), **values}, len(rows)))
             places.append(offsets[rows] + k)
             k += 1
             rows = rows[counts[rows] > k]
@@ -226,7 +226,7 @@ class _Orderings:
         self._walker.expect(self._walker.data[at[filled]] == 0, at[filled], "the end of one block of ordering values")
         at[filled] = closing
         order = np.argsort(np.concatenate([*places, offsets[:0]]))
-        flat = pa.concat_arrays(elements).take(pa.array(order)) if elements else pa.array([], ELEMENT_TYPE)
+        flat = pa.concat_arrays(elements).take(array_of(order)) if elements else array_of([], ELEMENT_TYPE)
         kind = pa.list_(ELEMENT_TYPE)
         buffers = [None, pa.py_buffer(offsets.astype(np.int32))]
         return pa.Array.from_buffers(kind, len(at), buffers, children=[flat]), at
@@ -357,4 +357,4 @@ def _branch(number: int) -> bytes:
 
 
 def _scalar(value: bytes) -> Any:
-    return pa.scalar(value, pa.large_binary())
+    return scalar_of(value, pa.large_binary())

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 
 __all__ = ["DELETES_SCHEMA", "ELEMENT_TYPE", "ORDERING_TYPE", "Wrapper", "ordering_values", "wrapper_for"]
 
@@ -106,25 +106,25 @@ def ordering_values(deletes: pa.Table, kinds: Sequence[pa.DataType]) -> tuple[li
         For each ordering column an array of its type; and which deletes are in natural order: they win over everything that is
         older, and their values are null.
     """
-    wrapper = deletes["ordering_wrapper"].to_numpy()
+    wrapper = numpy_of(deletes["ordering_wrapper"])
     ordering = single_array(deletes["ordering"])
     if len(kinds) == 1:
         value = _pick(ordering, kinds[0])
-        zero = pc.equal(ordering.field(Wrapper.INT.column), 0).fill_null(False).to_numpy(zero_copy_only=False)
-        natural = zero & (wrapper == Wrapper.INT) | value.is_null().to_numpy(zero_copy_only=False)
+        zero = numpy_of(fill_null(pc.equal(ordering.field(Wrapper.INT.column), scalar_of(0)), False))
+        natural = zero & (wrapper == Wrapper.INT) | numpy_of(value.is_null())
         return [_null_where(value, natural)], natural
     return _several(ordering.field("array"), kinds)
 
 
 def _several(arrays: pa.Array, kinds: Sequence[pa.DataType]) -> tuple[list[pa.Array], npt.NDArray[np.bool_]]:
-    natural = pc.list_value_length(arrays).fill_null(-1).to_numpy(zero_copy_only=False) != len(kinds)
+    natural = numpy_of(fill_null(pc.list_value_length(arrays), -1)) != len(kinds)
     values = []
     for k, kind in enumerate(kinds):
-        where = pa.array(arrays.offsets.to_numpy()[:-1] + k, mask=natural)
+        where = array_of(numpy_of(arrays.offsets)[:-1] + k, mask=natural)
         element = arrays.values.take(where)
         value = _pick(element, kind)
-        given = pc.not_equal(element.field("wrapper"), int(Wrapper.NULL)).fill_null(False)
-        natural |= pc.and_(given, value.is_null()).to_numpy(zero_copy_only=False)
+        given = fill_null(pc.not_equal(element.field("wrapper"), int(Wrapper.NULL)), False)
+        natural |= numpy_of(pc.and_(given, value.is_null()))
         values.append(value)
     return [_null_where(value, natural) for value in values], natural
 
@@ -178,4 +178,4 @@ _FITTING: tuple[tuple[Any, tuple[Wrapper, ...]], ...] = (
 
 
 def _null_where(values: pa.Array, mask: npt.NDArray[np.bool_]) -> pa.Array:
-    return pc.if_else(pa.array(mask), pa.scalar(None, values.type), values) if mask.any() else values
+    return pc.if_else(array_of(mask), scalar_of(None, values.type), values) if mask.any() else values

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.positions import Walker
 from hudimeta.formats.avro.varint import Bytes, Longs
-from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.plain_arrays import array_of, spread
 from hudimeta.formats.vectors import numbers_of
 
 __all__ = ["RowDecoder"]
@@ -79,7 +79,7 @@ class RowDecoder:
         after = self._walker.advance(at, 1, end)
         values = self._walker.data[at]
         self._walker.expect(values < 2, at, f"a boolean of 00 or 01 in {node.path}")
-        return pa.array(values.view(np.bool_)), after
+        return array_of(values.view(np.bool_)), after
 
     def _int(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
@@ -121,7 +121,7 @@ class RowDecoder:
     def _enum(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
         self._walker.expect((values >= 0) & (values < len(node.names)), at, f"a symbol of the enum {node.path}")
-        return pa.array(node.names, pa.string()).take(pa.array(values)), after
+        return array_of(node.names, pa.string()).take(array_of(values)), after
 
     def _decimal(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         """Big-endian two's complement of 1 to 16 bytes, turned round and filled up with the sign."""
@@ -165,12 +165,12 @@ class RowDecoder:
         offsets = np.zeros(len(at) + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
         if pa.types.is_map(node.arrow):  # made of buffers, a map whose keys' nulls were never counted ends the process
-            return pa.MapArray.from_arrays(pa.array(offsets), items.field(0), items.field(1), node.arrow), after
+            return pa.MapArray.from_arrays(array_of(offsets), items.field(0), items.field(1), node.arrow), after
         return pa.Array.from_buffers(node.arrow, len(at), [None, pa.py_buffer(offsets)], null_count=0, children=[items]), after
 
 
 def _evens(count: int) -> pa.Array:
-    return pa.array(np.arange(0, 2 * count, 2))
+    return array_of(np.arange(0, 2 * count, 2))
 
 
 def _signs(leading: Bytes) -> Bytes:

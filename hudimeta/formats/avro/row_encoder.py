@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.varint import Bytes, Longs, encode_longs
-from hudimeta.formats.plain_arrays import spread
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, spread
 from hudimeta.formats.vectors import bytes_of
 
 __all__ = ["Piece", "borders_of", "encode_record", "encode_value", "join_pieces"]
 
 DECIMAL_BYTES = 16
-_NOTHING = pa.scalar(b"", pa.large_binary())
+_NOTHING = scalar_of(b"", pa.large_binary())
 
 Piece = Any
 """A large_binary array with one element for each row, or a large_binary scalar that all rows share. A null adds nothing."""
@@ -48,7 +48,7 @@ def encode_record(node: SchemaNode, columns: list[pa.Array], rows: int) -> pa.Ar
 def join_pieces(pieces: list[Piece], rows: int) -> pa.Array:
     """The pieces of each row in one, as large_binary."""
     if not any(isinstance(piece, pa.Array) for piece in pieces):
-        pieces = [*pieces, pa.array([b""] * rows, pa.large_binary())]
+        pieces = [*pieces, array_of([b""] * rows, pa.large_binary())]
     return pc.binary_join_element_wise(*pieces, _NOTHING, null_handling="replace", null_replacement=b"")
 
 
@@ -82,7 +82,7 @@ def _number(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piec
 
 def _enum(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     column = _cast(node, column)
-    index = pc.index_in(column, pa.array(node.names, pa.string()))
+    index = pc.index_in(column, array_of(node.names, pa.string()))
     if index.null_count > column.null_count:
         odd = column.filter(pc.and_(pc.is_null(index), pc.is_valid(column)))[0].as_py()
         raise SchemaMismatch(node.path, repr(odd), f"one of {', '.join(node.names[:10])}")
@@ -170,7 +170,7 @@ def _items(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece
     if not (pa.types.is_map(column.type) if node.kind is ValueKind.MAP else pa.types.is_list(column.type)):
         raise SchemaMismatch(node.path, column.type, node.arrow)
     present = column.drop_null()
-    offsets = present.offsets.to_numpy()
+    offsets = numpy_of(present.offsets)
     begin, stop = int(offsets[0]), int(offsets[-1])
     counts = np.diff(offsets)
     bodies = join_pieces(_item_pieces(node, present, begin, stop), stop - begin)
@@ -255,12 +255,12 @@ def _cast(node: SchemaNode, column: pa.Array) -> pa.Array:
 
 
 def _numpy(column: pa.Array, filler: Any) -> npt.NDArray[Any]:
-    values: npt.NDArray[Any] = column.fill_null(filler).to_numpy(zero_copy_only=False)
+    values: npt.NDArray[Any] = numpy_of(fill_null(column, filler))
     return values
 
 
 def _valid(column: pa.Array) -> Mask:
-    valid: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+    valid: Mask = numpy_of(column.is_valid())
     return valid
 
 
@@ -269,7 +269,7 @@ def _branch(index: int) -> bytes:
 
 
 def _scalar(value: bytes) -> Any:
-    return pa.scalar(value, pa.large_binary())
+    return scalar_of(value, pa.large_binary())
 
 
 _VALUES: dict[ValueKind, Callable[[SchemaNode, pa.Array, Mask | None], list[Piece]]] = {

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.plain_arrays import integers
+from hudimeta.formats.plain_arrays import array_of, integers
 
 __all__ = ["KeyValues", "RawCells", "find_cells"]
 
@@ -53,13 +53,13 @@ class KeyValues:
 
     def take(self, indices: Any) -> KeyValues:
         """The pairs at `indices`, an Arrow or NumPy array of integers."""
-        chosen = pa.array(indices)
+        chosen = array_of(indices)
         return KeyValues(self.keys.take(chosen), self.values.take(chosen))
 
     @classmethod
     def empty(cls) -> KeyValues:
         """No pair at all."""
-        return cls(pa.array([], pa.binary()), pa.array([], pa.binary()))
+        return cls(array_of([], pa.binary()), array_of([], pa.binary()))
 
     @classmethod
     def concat(cls, parts: Sequence[KeyValues]) -> KeyValues:
@@ -129,10 +129,10 @@ class RawCells:
         wide = self.buffer.size > _INT32_BYTES
         kind = pa.large_binary() if wide else pa.binary()
         if count == 0:
-            return pa.array([], kind)
+            return array_of([], kind)
         if (np.diff(self.key_start) < 0).any():
             order = np.argsort(self.key_start, kind="stable")
-            return self.take(order)._gather(first).take(pa.array(np.argsort(order)))
+            return self.take(order)._gather(first).take(array_of(np.argsort(order)))
         borders = np.empty(4 * count, dtype=np.int64 if wide else np.int32)
         borders[0::4] = self.key_start
         borders[1::4] = self.key_start + self.key_len

@@ -19,7 +19,7 @@ from hudimeta.formats.hfile.range_reader import RangeReader, as_range_reader
 from hudimeta.formats.hfile.seal import check_body, check_trailer
 from hudimeta.formats.hfile.spans import SpanReader
 from hudimeta.formats.hfile.trailer import TRAILER_SIZE, Trailer, decode_file_info, decode_trailer
-from hudimeta.formats.plain_arrays import binaries, places
+from hudimeta.formats.plain_arrays import array_of, binaries, places
 
 if TYPE_CHECKING:
     from hudimeta.formats.bloom import BloomFilter
@@ -215,7 +215,7 @@ class HFileReader:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        by_length = [(n, pa.array([p for p in wanted if len(p) == n], pa.binary())) for n in sorted({len(p) for p in wanted})]
+        by_length = [(n, array_of([p for p in wanted if len(p) == n], pa.binary())) for n in sorted({len(p) for p in wanted})]
 
         def begins(stored: Any) -> Any:
             found = None

@@ -29,6 +29,7 @@ from hudimeta.formats.hfile.layout import (
 from hudimeta.formats.hfile.parallel import run_blocks
 from hudimeta.formats.hfile.seal import seal_entries
 from hudimeta.formats.hfile.trailer import Trailer, encode_file_info
+from hudimeta.formats.plain_arrays import array_of, numpy_of, scalar_of, single_array
 
 __all__ = ["DEFAULT_BLOCK_SIZE", "HFileInfo", "HFileWriter", "Packing", "write_hfile"]
 
@@ -247,9 +248,9 @@ def _binary(values: Sequence[bytes] | Any) -> Any:
     import pyarrow as pa
 
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+        values = single_array(values)
     if not isinstance(values, pa.Array):
-        return pa.array(values, pa.binary())
+        return array_of(values, pa.binary())
     wide = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
     return values.cast(pa.large_binary() if wide else pa.binary())
 
@@ -296,8 +297,8 @@ def _cells(rows: Any, data: Any) -> tuple[memoryview, npt.NDArray[np.int64]]:
     count = len(rows)
     if count == 0:
         return memoryview(b""), np.zeros(1, dtype=np.int64)
-    row_len = pc.binary_length(rows).to_numpy(zero_copy_only=False).astype(np.int64)
-    value_len = pc.binary_length(data).to_numpy(zero_copy_only=False).astype(np.int64)
+    row_len = numpy_of(pc.binary_length(rows)).astype(np.int64)
+    value_len = numpy_of(pc.binary_length(data)).astype(np.int64)
     borders = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(row_len + value_len + _CELL_BYTES, out=borders[1:])
     heads = np.zeros(count, dtype=[("key", ">i4"), ("value", ">i4"), ("row", ">i2")])
@@ -307,10 +308,10 @@ def _cells(rows: Any, data: Any) -> tuple[memoryview, npt.NDArray[np.int64]]:
     joined = pc.binary_join_element_wise(
         head.cast(kind),
         rows.cast(kind),
-        pa.scalar(KEY_SUFFIX, kind),
+        scalar_of(KEY_SUFFIX, kind),
         data.cast(kind),
-        pa.scalar(b"\x00", kind),
-        pa.scalar(b"", kind),
+        scalar_of(b"\x00", kind),
+        scalar_of(b"", kind),
     )
     return memoryview(joined.buffers()[2])[: int(borders[-1])], borders
 
@@ -321,7 +322,7 @@ def _repeats(rows: Any) -> npt.NDArray[np.bool_]:
 
     same = np.zeros(len(rows), dtype=np.bool_)
     if len(rows) > 1:
-        same[1:] = pc.equal(rows[:-1], rows[1:]).to_numpy(zero_copy_only=False)
+        same[1:] = numpy_of(pc.equal(rows[:-1], rows[1:]))
     return same
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of
+
 __all__ = [
     "BoundsOfColumns",
     "column_bounds",
@@ -111,11 +113,11 @@ class BoundsOfColumns:
         found = list(self._found.values())
         return pa.table(
             {
-                "column": pa.array(self._found, pa.string()),
+                "column": array_of(list(self._found), pa.string()),
                 "min": union_of([b.low for b in found]),
                 "max": union_of([b.high for b in found]),
-                "null_count": pa.array([b.nulls for b in found], pa.int64()),
-                "value_count": pa.array([b.values for b in found], pa.int64()),
+                "null_count": array_of([b.nulls for b in found], pa.int64()),
+                "value_count": array_of([b.values for b in found], pa.int64()),
             }
         )
 
@@ -159,7 +161,7 @@ def text_bounds(metadata: Any, columns: Collection[str]) -> dict[str, tuple[pa.S
             raise ValueError(f"no statistics of the column {name}")
         low = min((one.min_raw for one in full), default=None)
         high = max((one.max_raw for one in full), default=None)
-        found[name] = (*(pa.scalar(side, pa.binary()).cast(pa.string()) for side in (low, high)), nulls, rows)
+        found[name] = (*(scalar_of(side, pa.binary()).cast(pa.string()) for side in (low, high)), nulls, rows)
     return found
 
 
@@ -200,11 +202,11 @@ def _float_bounds(column: pa.ChunkedArray, low: float | None, high: float | None
         high = math.nan
     low = -0.0 if low == 0 else low
     high = 0.0 if high == 0 else high
-    return pa.scalar(low, column.type), pa.scalar(high, column.type)
+    return scalar_of(low, column.type), scalar_of(high, column.type)
 
 
 def _wider(one: _Bounds, other: _Bounds) -> _Bounds:
-    low, high = extremes(pa.chunked_array([pa.array([one.low, one.high, other.low, other.high], one.kind)]))
+    low, high = extremes(pa.chunked_array([array_of([one.low, one.high, other.low, other.high], one.kind)]))
     return _Bounds(one.kind, low, high, one.nulls + other.nulls, one.values + other.values)
 
 
@@ -220,11 +222,11 @@ def union_of(scalars: Sequence[pa.Scalar]) -> pa.Array:
         codes.append(code)
         offsets.append(len(children[code]))
         children[code].append(scalar)
-    arrays = [pa.array(values, kind) for kind, values in zip(kinds, children, strict=True)]
+    arrays = [array_of(values, kind) for kind, values in zip(kinds, children, strict=True)]
     names = [str(kind) for kind in kinds]
     if not arrays:
         arrays, names = [pa.nulls(0)], ["null"]
-    return pa.UnionArray.from_dense(pa.array(codes, pa.int8()), pa.array(offsets, pa.int32()), arrays, names)
+    return pa.UnionArray.from_dense(array_of(codes, pa.int8()), array_of(offsets, pa.int32()), arrays, names)
 
 
 def typed_scalar(column: pa.Array | pa.ChunkedArray, at: int) -> pa.Scalar:
@@ -238,6 +240,6 @@ def typed_scalar(column: pa.Array | pa.ChunkedArray, at: int) -> pa.Scalar:
         if at < len(chunk):
             scalar = chunk[at]
             codes = pa.Array.from_buffers(pa.int8(), len(chunk), [None, chunk.buffers()[1]], offset=chunk.offset)
-            return scalar.value if scalar.is_valid else pa.scalar(None, chunk.type.field(codes[at].as_py()).type)
+            return scalar.value if scalar.is_valid else scalar_of(None, chunk.type.field(codes[at].as_py()).type)
         at -= len(chunk)
     raise IndexError(f"no element {at} beyond the end")

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.footer import read_footer
+from hudimeta.formats.plain_arrays import scalar_of, single_array
 
 __all__ = ["read_key_column"]
 
@@ -46,14 +47,14 @@ def read_key_column(
         raise CorruptFileError(path, 0, f"pages of the column {column}", str(error).splitlines()[0]) from error
     if len(values) != footer.num_rows:
         raise CorruptFileError(path, 0, f"{footer.num_rows} values of the column {column}", len(values))
-    return values.cast(pa.string()).combine_chunks()
+    return single_array(values.cast(pa.string()))
 
 
 def _may_hold(footer: Any, wanted: pa.Array) -> bool:
     import pyarrow.compute as pc
 
     if footer.min_key is not None and footer.max_key is not None:
-        inside = pc.and_(pc.greater_equal(wanted, footer.min_key), pc.less_equal(wanted, footer.max_key))
+        inside = pc.and_(pc.greater_equal(wanted, scalar_of(footer.min_key)), pc.less_equal(wanted, scalar_of(footer.max_key)))
         wanted = wanted.filter(inside)
     if not len(wanted):
         return False

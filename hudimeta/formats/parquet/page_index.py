@@ -29,6 +29,7 @@ from hudimeta.formats.crc32 import crc32
 from hudimeta.formats.parquet.seal import INDEX_KEY, entry_in
 from hudimeta.formats.parquet.thrift import VARINT, decode_struct, end_of_field, zigzag
 from hudimeta.formats.parquet.verified import FileEnd
+from hudimeta.formats.plain_arrays import array_of
 
 __all__ = ["PageBounds", "PageIndex", "PagePlaces", "page_index_of"]
 
@@ -245,11 +246,11 @@ def _typed(values: list[bytes | None], physical: str, kind: pa.DataType) -> pa.A
     t = pa.types
     if t.is_string(kind) and physical == "BYTE_ARRAY":
         try:
-            return pa.array(values, pa.binary()).cast(pa.string())
+            return array_of(values, pa.binary()).cast(pa.string())
         except pa.ArrowInvalid:
             return None  # cut off within a character
     if t.is_boolean(kind) and physical == "BOOLEAN":
-        return pa.array([None if value is None else any(value) for value in values], pa.bool_())
+        return array_of([None if value is None else any(value) for value in values], pa.bool_())
     known = np.array([value is not None for value in values], np.bool_)
     if t.is_decimal128(kind):
         numbers = _decimals(values, physical)

@@ -33,6 +33,7 @@ from hudimeta.formats.parquet.footer_entries import BloomSettings, footer_entrie
 from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.formats.parquet.sink import CountingSink
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.formats.required_fields import without_hidden_nulls
 from hudimeta.types import META_COLUMNS
 
@@ -202,7 +203,7 @@ class ParquetFileWriter:
             self._flush()
 
     def _flush(self, last: bool = False) -> None:
-        rows = pa.concat_tables(self._pending) if self._pending else self._schema.empty_table()
+        rows = pa.concat_tables(self._pending) if self._pending else no_rows(self._schema)
         if self._file is None:
             # Which columns have statistics is settled here for all row groups: rows that are yet to come may hold NaN.
             unknown = [name for name, column in _floating_leaves(rows) if not last or _has_nan(column)]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.parquet import BLOOM_TYPE_KEY, read_footer
+from hudimeta.formats.plain_arrays import array_of, single_array
 from hudimeta.indexes.expression_index.facts import filter_rows
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, bloom_filters
@@ -54,8 +55,8 @@ class BloomFiltersKeep:
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """The filters of every base file, superseded ones too: of one file group after the other, because they are large."""
         groups = source.options.get(keys.BLOOM_GROUPS)
-        base, none = source.base_files, pa.array([], pa.string())
-        paths, names = (base[c].combine_chunks() if len(base) else none for c in ("partition_path", "name"))
+        base, none = source.base_files, array_of([], pa.string())
+        paths, names = (single_array(base[c]) if len(base) else none for c in ("partition_path", "name"))
         shares = by_group(bloom_filter_keys(paths, names), groups) if len(base) else []
 
         def records(rows: pa.Array) -> KeyValues:
@@ -71,7 +72,7 @@ def removed_filters(partition: str, change: CleanChange) -> IndexDelta:
     gone = [(path, name) for path, names in change.removed.items() for name in names if is_base_file(name)]
     if not gone:
         return IndexDelta()
-    paths, names = (pa.array([pair[i] for pair in gone], pa.string()) for i in (0, 1))
+    paths, names = (array_of([pair[i] for pair in gone], pa.string()) for i in (0, 1))
     return IndexDelta([PartitionDelta(partition, removed=bloom_filter_keys(paths, names).cast(pa.string()))])
 
 

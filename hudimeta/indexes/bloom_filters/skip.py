@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.indexes.allowed import may_use
 from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import answers, bloom_filters, column_stats
@@ -75,7 +76,7 @@ def without_any(question: Question, candidates: Candidates, index: str, texts: p
     places = np.flatnonzero(asked)
     for start in range(0, len(places), _AT_ONCE):
         some = places[start : start + _AT_ONCE]
-        picked = pa.array(some)
+        picked = array_of(some)
         pairs = list(zip(partitions.take(picked).to_pylist(), names.take(picked).to_pylist(), strict=True))
         at = {pair: int(place) for pair, place in zip(pairs, some, strict=True)}
         found = answers.file_filters(question.metadata, pairs, index)
@@ -110,7 +111,7 @@ def _outside_bounds(candidates: Candidates, stats: Mapping[str, pa.Table], texts
     kind, bounds = pa.string(), candidates.ordered(stats)
     if not bounds or not 0 < len(texts) <= _MOST_KEYS:
         return nothing
-    items = tuple(Literal(pa.scalar(text, kind), type=kind) for text in texts.to_pylist())
+    items = tuple(Literal(scalar_of(text, kind), type=kind) for text in texts.to_pylist())
     asked = bind(In(Column((KEY_COLUMN,)), items), pa.schema([(KEY_COLUMN, kind)]))
     outside: Mask = ~may_match(asked, FileStats(len(files), bounds)).keep
     return outside

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.indexes.column_stats.stored_files import bounds_of_late_files, file_bounds, log_bounds
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, answers, column_stats, partition_stats
@@ -43,7 +44,7 @@ class ColumnStatsKeep:
         """The statistics that came with the files, or of their rows where the index is younger than the write."""
         known = [f.statistics for f in change.written]
         known += bounds_of_late_files(change, change.table.index_definitions[partition])
-        rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *known])
+        rows = pa.concat_tables([no_rows(column_stats.SCHEMA), *known])
         return IndexDelta([PartitionDelta(partition, column_stats.encode_values(rows, change.layout))])
 
     def holds(self, partition: str, change: CommitChange, now: MetadataTable) -> bool:
@@ -57,14 +58,14 @@ class ColumnStatsKeep:
         stated = [(c, p, n) for p, names in change.removed.items() for n in names for c in columns]
         if not stated:
             return IndexDelta()
-        parts = [pa.array(list(part), pa.string()) for part in zip(*stated, strict=True)]
+        parts = [array_of(list(part), pa.string()) for part in zip(*stated, strict=True)]
         return IndexDelta([PartitionDelta(partition, removed=column_stats_keys(*parts).cast(pa.string()))])
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """Statistics of every base file, superseded ones too, and of the log files of the newest slices, from their rows."""
         definition = source.definitions[partition]
         found = [*file_bounds(source, definition), *log_bounds(source, definition)]
-        rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(s for _, s in found)])
+        rows = pa.concat_tables([no_rows(column_stats.SCHEMA), *(s for _, s in found)])
         groups = source.options.get(keys.COLUMN_STATS_GROUPS)
         part = PartitionDelta(partition, column_stats.encode_values(rows, source.layout))
         return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else (), reach=Reach.FILE_GROUP)
@@ -97,10 +98,10 @@ class PartitionStatsKeep:
             return IndexDelta()
         partitions = table.partitions().to_pylist()
         stated = answers.partition_stats(table, types, sorted({*touched, *partitions[:1]}))
-        own = pa.array(touched, pa.string())
+        own = array_of(touched, pa.string())
         known = {name: found.filter(pc.is_in(found["partition_path"], own)) for name, found in stated.items()}
         held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
-        blank = pa.array(sorted(unknown), pa.string())
+        blank = array_of(sorted(unknown), pa.string())
         bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}
         # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
         # come before ours, which must not replace them.
@@ -140,7 +141,7 @@ class PartitionStatsKeep:
             return BuiltIndex(1, reach=Reach.PARTITION)
         definition = source.definitions[column_stats.PARTITION]
         files = file_bounds(source, definition)
-        parts = [partition_stats.SCHEMA.empty_table()]
+        parts = [no_rows(partition_stats.SCHEMA)]
         for lacking, types in _by_lack(source, files, _types(source.schema, definition)):
             regime, unknown = "V2" if definition.is_v2 else "V1", sorted({*source.with_logs, *lacking})
             parts.append(widened_partition_statistics(files, {}, types, regime, existing=unknown)[0])
@@ -161,7 +162,7 @@ def _is_united(change: CommitChange, now: MetadataTable, missed: Sequence[Instan
     logged = now.logged(partition_stats.PARTITION, frozenset(i.time for i in missed))
     if logged is None or len(logged.removed):
         return False
-    paths = pa.array(sorted({*own, *map(to_key_partition, own)}), pa.string())
+    paths = array_of(sorted({*own, *map(to_key_partition, own)}), pa.string())
     rows = logged.rows.filter(pc.is_in(logged.rows["file_name"], paths))
     replaces = pc.or_(rows["is_deleted"], rows["is_tight_bound"])
     return not pc.any(replaces, min_count=0).as_py()

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import BoundsOfColumns, column_bounds, read_footer
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.indexes.protocol import CommitChange, IndexSource
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.statistics import file_statistics
@@ -93,7 +94,7 @@ def _of_log(
 ) -> tuple[str, pa.Table]:
     """As the writer of a log file states it: a file of deletes has records without bounds and with counts of 0."""
     found = BoundsOfColumns(list(definition.source_fields))
-    found.add(wanted.empty_table())
+    found.add(no_rows(wanted))
     for piece in held_by(part, task, storage):
         found.add(conform(piece, wanted))
     path = part.partition_path

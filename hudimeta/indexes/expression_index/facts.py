@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import BoundsOfColumns, column_bounds
+from hudimeta.formats.plain_arrays import array_of, no_rows, numpy_of, single_array
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -125,7 +126,7 @@ def expression_record(
     _, bound = expression_of(wanted, schema)
     values = (evaluate(bound, rows) for rows in pieces)
     if wanted.kind is ExpressionKind.BLOOM_FILTERS:
-        return _filter(wanted, values, partition_path, name, instant) if not is_log else bloom_filters.SCHEMA.empty_table()
+        return _filter(wanted, values, partition_path, name, instant) if not is_log else no_rows(bloom_filters.SCHEMA)
     found = BoundsOfColumns([wanted.column])
     for some in values:
         found.add(pa.table({wanted.column: some}))
@@ -175,9 +176,9 @@ def _moments(rows: pa.Table, wanted: WantedExpression, kind: pa.DataType) -> pa.
     if not pa.types.is_timestamp(kind) or wanted.regime == "V2":
         return rows
     for side in ("min_kind", "max_kind"):
-        codes = np.asarray(rows[side].combine_chunks() if len(rows) else pa.array([], pa.int8()))
+        codes = numpy_of(rows[side])
         codes = np.where(codes == BoundKind.LONG, BoundKind.TIMESTAMP_MICROS, codes).astype(np.int8)
-        rows = rows.set_column(rows.schema.get_field_index(side), rows.schema.field(side), pa.array(codes))
+        rows = rows.set_column(rows.schema.get_field_index(side), rows.schema.field(side), array_of(codes))
     return rows
 
 
@@ -185,7 +186,7 @@ def _filter(
     wanted: WantedExpression, values: Iterable[pa.ChunkedArray], partition_path: str, name: str, instant: str
 ) -> pa.Table:
     texts = [some.cast(pa.string()).drop_null() for some in values]
-    together = pa.chunked_array([chunk for some in texts for chunk in some.chunks], pa.string()).combine_chunks()
+    together = single_array(pa.chunked_array([chunk for some in texts for chunk in some.chunks], pa.string()))
     given = {key.lower(): value for key, value in wanted.definition.options.items()}
     p, count = float(given.get("fpp", _DEFAULT_P)), int(given.get("numentries", _DEFAULT_KEYS))
     if given.get("filtertype", "DYNAMIC_V0").upper() == "SIMPLE":
@@ -202,7 +203,7 @@ def filter_rows(files: Iterable[tuple[str, str, str, str, str]]) -> pa.Table:
         files: Partition path, name and instant of each file, and type code and base64 text of its filter.
     """
     found = list(files)
-    paths, names, instants, codes, texts = (pa.array([row[i] for row in found], pa.string()) for i in range(5))
+    paths, names, instants, codes, texts = (array_of([row[i] for row in found], pa.string()) for i in range(5))
     keys = bloom_filter_keys(paths, names).cast(pa.string())
-    flags = pa.array(np.zeros(len(found), np.bool_))
+    flags = array_of(np.zeros(len(found), np.bool_))
     return pa.table([keys, codes, instants, texts.cast(pa.large_binary()), flags], schema=bloom_filters.SCHEMA)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from hudimeta.config import options as keys
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of, no_rows, single_array
 from hudimeta.indexes.bloom_filters.keep import removed_filters
 from hudimeta.indexes.column_stats.keep import check_order
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, expression_record
@@ -53,7 +54,7 @@ class ExpressionIndexKeep:
                 lambda part: _record(wanted, part, held_by(part, task, change.storage), task.output_schema), parts
             )
         rows = [table for _, table in known]
-        lost = pa.array([], pa.string())
+        lost = array_of([], pa.string())
         if wanted.kind is ExpressionKind.COLUMN_STATS and change.properties.is_partitioned and not change.same_rows:
             of_partitions, lost = _widened(wanted, change, known)
             rows.append(of_partitions)
@@ -71,8 +72,8 @@ class ExpressionIndexKeep:
         gone = [(path, name) for path, names in change.removed.items() for name in names]
         if not gone:
             return IndexDelta()
-        paths, names = (pa.array([pair[i] for pair in gone], pa.string()) for i in (0, 1))
-        columns = pa.array([wanted.column] * len(gone), pa.string())
+        paths, names = (array_of([pair[i] for pair in gone], pa.string()) for i in (0, 1))
+        columns = array_of([wanted.column] * len(gone), pa.string())
         removed = expression_index.file_keys(columns, paths, names).cast(pa.string())
         return IndexDelta([PartitionDelta(partition, removed=removed)])
 
@@ -132,7 +133,7 @@ def _widened(wanted: WantedExpression, change: CommitChange, known: Sequence[Sta
     """Records of the touched partitions: what was known of them, widened by the new files; and keys of those that must go."""
     touched = sorted({path for path, table in known if len(table)})
     if not touched:
-        return column_stats.SCHEMA.empty_table(), pa.array([], pa.string())
+        return no_rows(column_stats.SCHEMA), array_of([], pa.string())
     indexed, _ = expression_of(wanted, with_meta_columns(change.schema))
     stated: Mapping[str, pa.Table] = {
         wanted.column: answers.expression_partition_stats(change.table, wanted.partition, indexed.type, touched)
@@ -157,7 +158,7 @@ def _rekeyed(rows: pa.Table) -> pa.Table:
     """Statistics of partitions under the keys that they have in an expression index."""
     if not len(rows):
         return rows
-    keyed = expression_index.partition_keys(rows["column_name"].combine_chunks(), rows["file_name"].combine_chunks())
+    keyed = expression_index.partition_keys(single_array(rows["column_name"]), single_array(rows["file_name"]))
     return rows.set_column(rows.schema.get_field_index("key"), "key", keyed.cast(pa.string()))
 
 
@@ -165,12 +166,12 @@ def _keys_of(wanted: WantedExpression, lost: pa.Array, touched: Sequence[str]) -
     """Keys as `partition_stats` has them, as the expression index has them."""
     from hudimeta.metadata.keys import partition_stats_keys
 
-    paths = pa.array(list(touched), pa.string())
-    columns = pa.array([wanted.column] * len(paths), pa.string())
+    paths = array_of(list(touched), pa.string())
+    columns = array_of([wanted.column] * len(paths), pa.string())
     gone = pc.is_in(partition_stats_keys(columns, paths).cast(pa.string()), value_set=lost)
     return expression_index.partition_keys(columns.filter(gone), paths.filter(gone)).cast(pa.string())
 
 
 def _encoded(wanted: WantedExpression, rows: Sequence[pa.Table], layout: RecordLayout) -> KeyValues:
     like = column_stats.SCHEMA if wanted.kind is ExpressionKind.COLUMN_STATS else bloom_filters.SCHEMA
-    return expression_index.encode_values(pa.concat_tables([like.empty_table(), *rows]), layout, wanted.kind)
+    return expression_index.encode_values(pa.concat_tables([no_rows(like), *rows]), layout, wanted.kind)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -126,15 +127,15 @@ def widened(stats: pa.Table, expression: IndexedExpression) -> pa.Table:
     """
     shift = _by_days if pa.types.is_date32(expression.type) else _by_seconds
     for name, sign in (("min", -1), ("max", 1)):
-        bounds = stats.column(name).combine_chunks()
+        bounds = single_array(stats.column(name))
         stats = stats.set_column(stats.schema.get_field_index(name), name, shift(bounds, sign, expression.format))
     return stats
 
 
 def _by_days(dates: pa.Array, sign: int, _format: str) -> pa.Array:
     days = dates.cast(pa.int32())
-    moved = np.asarray(days.fill_null(0)).astype(np.int64) + sign * -(-_ZONES_APART // 86_400)
-    return pa.array(moved.astype(np.int32), mask=np.asarray(days.is_null())).cast(pa.date32())
+    moved = numpy_of(fill_null(days, 0)).astype(np.int64) + sign * -(-_ZONES_APART // 86_400)
+    return array_of(moved.astype(np.int32), mask=numpy_of(days.is_null())).cast(pa.date32())
 
 
 def _by_seconds(texts: pa.Array, sign: int, pattern: str) -> pa.Array:
@@ -144,7 +145,7 @@ def _by_seconds(texts: pa.Array, sign: int, pattern: str) -> pa.Array:
     spelling, length, stands_for = _FORMATS[pattern]
     moments = pc.strptime(texts, format=spelling, unit="s", error_is_null=True).cast(pa.int64())
     apart = _ZONES_APART + (stands_for if sign > 0 else 0)
-    moved: Any = pc.add(moments, sign * apart).cast(pa.timestamp("s"))
+    moved: Any = pc.add(moments, scalar_of(sign * apart)).cast(pa.timestamp("s"))
     spelled = pc.strftime(moved, format=spelling)
-    fine = pc.and_(pc.equal(pc.utf8_length(spelled), length), pc.match_substring_regex(spelled, r"^[1-9]\d{3}-"))
-    return pc.if_else(pc.fill_null(fine, False), spelled, pa.scalar(None, pa.string()))
+    fine = pc.and_(pc.equal(pc.utf8_length(spelled), scalar_of(length)), pc.match_substring_regex(spelled, r"^[1-9]\d{3}-"))
+    return pc.if_else(fill_null(fine, False), spelled, scalar_of(None, pa.string()))

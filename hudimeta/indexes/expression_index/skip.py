@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.config.options import INDEX_TRUST
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.indexes.bloom_filters.skip import without_any
 from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
 from hudimeta.indexes.pruning import Verdicts
@@ -106,5 +107,5 @@ def _allowed(part: Expr, expr: Expr) -> pa.StringArray | None:
     if isinstance(part, InSet) and part.child == expr:
         return part.values
     if isinstance(part, Compare) and part.op is CompareOp.EQ and part.left == expr and isinstance(part.right, Literal):
-        return pa.array([] if part.right.is_null else [part.right.scalar.as_py()], pa.string())
+        return array_of([] if part.right.is_null else [part.right.scalar.as_py()], pa.string())
     return None

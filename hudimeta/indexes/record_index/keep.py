@@ -26,7 +26,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import MetadataError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import array_of, no_rows, scalar_of, single_array
 from hudimeta.indexes.changed_meanwhile import none_changed
 from hudimeta.indexes.facts import KeyChanges
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
@@ -138,7 +138,7 @@ class _Scope:
         """What makes each row's key unique."""
         if self.groups is None:
             return _keys(rows)
-        return single_array(pc.binary_join_element_wise(rows["partition_path"], rows["record_key"], "\0"))
+        return single_array(pc.binary_join_element_wise(rows["partition_path"], rows["record_key"], scalar_of("\0")))
 
     def parts(self, rows: pa.Table, gone: pa.Table, change: CommitChange) -> Iterator[PartitionDelta]:
         """New records and removed keys, of the table or of each partition."""
@@ -190,8 +190,8 @@ def key_changes(file: WrittenFile) -> KeyChanges:
 
 def _location(texts: pa.Array, partition_path: str, file_id: str) -> pa.Table:
     """Keys with one location: record_key, partition_path string, file_id dictionary."""
-    ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(texts), np.int32)), pa.array([file_id], pa.string()))
-    return pa.table([texts, pa.repeat(pa.scalar(partition_path, pa.string()), len(texts)), ids], schema=_HOMES)
+    ids = pa.DictionaryArray.from_arrays(array_of(np.zeros(len(texts), np.int32)), array_of([file_id], pa.string()))
+    return pa.table([texts, pa.repeat(scalar_of(partition_path, pa.string()), len(texts)), ids], schema=_HOMES)
 
 
 _HOMES = pa.schema(record_index.SCHEMA.field(name) for name in ("record_key", "partition_path", "file_id"))
@@ -199,13 +199,13 @@ _HOMES = pa.schema(record_index.SCHEMA.field(name) for name in ("record_key", "p
 
 def _locations(changes: Sequence[tuple[WrittenFile, pa.Array]]) -> pa.Table:
     parts = [_location(texts, file.partition_path, file.file_id) for file, texts in changes if len(texts)]
-    return pa.concat_tables([_HOMES.empty_table(), *parts]).unify_dictionaries()
+    return pa.concat_tables([no_rows(_HOMES), *parts]).unify_dictionaries()
 
 
 def _known(change: CommitChange, wanted: pa.Array) -> pa.Table:
     """What the index says of some keys; nothing is asked of one that holds no record."""
     if not len(wanted) or not change.table.named_groups(record_index.PARTITION):
-        return record_index.SCHEMA.empty_table()
+        return no_rows(record_index.SCHEMA)
     return answers.record_locations(change.table, wanted)
 
 
@@ -215,8 +215,8 @@ def _lost(change: CommitChange, changes: Sequence[tuple[WrittenFile, KeyChanges]
     gone = [] if change.moves_rows else change.replaced_rows
     found += [(one.partition_path, single_array(rows[KEY_COLUMN])) for one, rows in gone]
     schema = pa.schema([_HOMES.field("record_key"), _HOMES.field("partition_path")])
-    tables = [pa.table([keys, pa.repeat(pa.scalar(path, pa.string()), len(keys))], schema=schema) for path, keys in found]
-    return pa.concat_tables([schema.empty_table(), *(table for table in tables if len(table))])
+    tables = [pa.table([keys, pa.repeat(scalar_of(path, pa.string()), len(keys))], schema=schema) for path, keys in found]
+    return pa.concat_tables([no_rows(schema), *(table for table in tables if len(table))])
 
 
 def _without(rows: pa.Table, others: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:
@@ -239,7 +239,7 @@ def _paths(rows: pa.Table) -> list[str]:
 def _places(rows: pa.Table) -> pa.Array:
     """Key and location as one text."""
     ids = rows["file_id"].cast(pa.string())
-    return single_array(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, "\0"))
+    return single_array(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, scalar_of("\0")))
 
 
 def _why_doubled(
@@ -293,4 +293,4 @@ def _last_of_each(rows: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.T
 
 
 def _instants(rows: pa.Table, time: int) -> pa.Array:
-    return pa.repeat(pa.scalar(time, pa.int64()), len(rows))
+    return pa.repeat(scalar_of(time, pa.int64()), len(rows))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import MetadataOutOfSync
+from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile
 
@@ -47,7 +48,7 @@ class RecordIndexLookUp:
         """
         found = self._locate(keys.unique())
         row, at = self._matches(found, keys, partitions)
-        places = found.select(["partition_path", "file_id"]).take(pa.array(at))
+        places = found.select(["partition_path", "file_id"]).take(array_of(at))
         asked = sorted(set(pc.unique(places["partition_path"]).to_pylist()))
         # Files of the batch's own partitions are listed in any case, for placing new rows: the same look-up serves both.
         files = self._files_of(sorted({*asked, *partitions.unique().to_pylist()}))
@@ -63,18 +64,20 @@ class RecordIndexLookUp:
         if self.is_global:
             wanted, have = keys, pc.cast(found["record_key"], pa.string())
         else:
-            wanted = pc.binary_join_element_wise(partitions, keys, "\0")
-            have = pc.binary_join_element_wise(found["partition_path"], found["record_key"], "\0")
-        at = pc.fill_null(pc.index_in(wanted, value_set=have), -1).to_numpy(zero_copy_only=False)
+            wanted = pc.binary_join_element_wise(partitions, keys, scalar_of("\0"))
+            have = pc.binary_join_element_wise(found["partition_path"], found["record_key"], scalar_of("\0"))
+        at = numpy_of(fill_null(pc.index_in(wanted, value_set=have), -1))
         row = np.flatnonzero(at >= 0)
         return row, at[row].astype(np.int64)
 
 
 def _numbered(places: pa.Table, files: Mapping[str, Sequence[KeyFile]]) -> tuple[np.ndarray[Any, Any], list[KeyFile]]:
     """The file slice of each place, as a number into the second result."""
-    names = pc.binary_join_element_wise(
-        places["partition_path"].cast(pa.string()), places["file_id"].cast(pa.string()), "\0"
-    ).combine_chunks()
+    names = single_array(
+        pc.binary_join_element_wise(
+            places["partition_path"].cast(pa.string()), places["file_id"].cast(pa.string()), scalar_of("\0")
+        )
+    )
     coded = names.dictionary_encode()
     pairs = [(partition, file_id) for name in coded.dictionary.to_pylist() for partition, _, file_id in [name.partition("\0")]]
     known = {(p, f.file_id): f for p in {partition for partition, _ in pairs} for f in files.get(p, ())}
@@ -84,4 +87,4 @@ def _numbered(places: pa.Table, files: Mapping[str, Sequence[KeyFile]]) -> tuple
         if slice_of is None:
             raise MetadataOutOfSync("files", f"file group {file_id} of {partition!r}, in which the record index has a key")
         held.append(slice_of)
-    return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), held
+    return numpy_of(coded.indices).astype(np.int64), held

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import numpy_of, scalar_of, single_array
 from hudimeta.indexes.proof import why_unproven
 from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import answers, record_index
@@ -29,7 +28,7 @@ class Locations:
 
     def __init__(self, found: pa.Table, because: Expr) -> None:
         self.because = because
-        self.partitions = found.column("partition_path").combine_chunks().unique()
+        self.partitions = single_array(found.column("partition_path")).unique()
         self._groups = _names(found.column("partition_path"), found.column("file_id").cast(pa.string())).unique()
 
     def exclusion(self, slices: pa.Table) -> Exclusion:
@@ -37,14 +36,14 @@ class Locations:
         import pyarrow.compute as pc
 
         groups = _names(slices.column("partition_path"), slices.column("file_id"))
-        keep = np.asarray(pc.is_in(groups, value_set=self._groups))
+        keep = numpy_of(pc.is_in(groups, value_set=self._groups))
         return Exclusion.of(keep, self.because)
 
 
 def _names(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> pa.Array:
     import pyarrow.compute as pc
 
-    joined = pc.binary_join_element_wise(partitions.cast(pa.string()), file_ids, "\0")
+    joined = pc.binary_join_element_wise(partitions.cast(pa.string()), file_ids, scalar_of("\0"))
     return single_array(joined)
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import MetadataError
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import array_of
 from hudimeta.indexes.changed_meanwhile import counts_still
 from hudimeta.indexes.facts import KeyChanges, value_keys
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
@@ -103,4 +104,4 @@ def _hashed(definition: IndexDefinition) -> Hashed | None:
 
 
 def _none() -> pa.StringArray:
-    return pa.array([], pa.string())
+    return array_of([], pa.string())

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.plain_arrays import array_of, numpy_of
 from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
 from hudimeta.table.positions import positions_by_text
@@ -51,7 +52,7 @@ def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: M
         share = positions_by_text(partitions)
     for partition, rows in share.items():
         of_partition = files.get(partition, ())
-        for file, possible in zip(of_partition, files_in_range(of_partition, keys.take(pa.array(rows))), strict=True):
+        for file, possible in zip(of_partition, files_in_range(of_partition, keys.take(array_of(rows))), strict=True):
             if possible:
                 found.files.append(file)
                 found.rows.append(rows)
@@ -71,7 +72,7 @@ def search(keys: pa.StringArray, where: RowsByFile, read: KeyReader, run_all: Ru
     """
 
     # The slices of a partition look for the same keys, and whoever reads them may tell that by the array.
-    shares = {id(rows): keys.take(pa.array(rows)) for rows in where.rows}
+    shares = {id(rows): keys.take(array_of(rows)) for rows in where.rows}
 
     def look(number: int) -> np.ndarray[Any, Any] | None:
         rows = where.rows[number]
@@ -79,7 +80,7 @@ def search(keys: pa.StringArray, where: RowsByFile, read: KeyReader, run_all: Ru
         found = read(where.files[number], own)
         if found is None:
             return None
-        return rows[np.flatnonzero(pc.is_in(own, value_set=found).to_numpy(zero_copy_only=False))]
+        return rows[np.flatnonzero(numpy_of(pc.is_in(own, value_set=found)))]
 
     results = run_all(look, range(len(where.files)))
     nothing = np.zeros(0, dtype=np.int64)
@@ -122,10 +123,10 @@ def files_in_range(files: Sequence[KeyFile], keys: pa.StringArray) -> np.ndarray
     known = np.array([i for i, f in enumerate(files) if f.min_key is not None and f.max_key is not None], dtype=np.int64)
     if not len(known) or not len(keys):
         return result & bool(len(keys))
-    low = pa.array([files[i].min_key for i in known], pa.binary())
-    high = pa.array([files[i].max_key for i in known], pa.binary())
+    low = array_of([files[i].min_key for i in known], pa.binary())
+    high = array_of([files[i].max_key for i in known], pa.binary())
     everything = pa.concat_arrays([keys.cast(pa.binary()), low, high])
-    ranks = pc.rank(everything, tiebreaker="dense").to_numpy()
+    ranks = numpy_of(pc.rank(everything, tiebreaker="dense"))
     own = np.sort(ranks[: len(keys)])
     first = np.searchsorted(own, ranks[len(keys) : len(keys) + len(known)], side="left")
     last = np.searchsorted(own, ranks[len(keys) + len(known) :], side="right")

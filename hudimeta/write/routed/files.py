@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import no_rows, scalar_of
 from hudimeta.indexes.facts import FileFacts, KeyChanges
 from hudimeta.indexes.record_index.keep import key_changes
 from hudimeta.indexes.record_window.runs import RunStamp
@@ -126,7 +127,7 @@ def laid_aside(
     paths = list(dict.fromkeys(file.partition_path for file in files))
     with StagedFile(storage, path) as staged:
         for index in spec.indexes:
-            parts, shares = [FACTS.empty_table()], [np.zeros(0, np.int32)]
+            parts, shares = [no_rows(FACTS)], [np.zeros(0, np.int32)]
             for number, file in enumerate(files):
                 changes = _changes(file, index.partition)
                 for kind, texts in enumerate(getattr(changes, name) for name in KINDS):
@@ -142,8 +143,8 @@ def _changes(file: WrittenFile, partition: str) -> KeyChanges:
 
 
 def _rows(kind: int, number: int, texts: pa.StringArray) -> pa.Table:
-    kinds = pa.repeat(pa.scalar(kind, pa.int8()), len(texts))
-    return pa.table([kinds, pa.repeat(pa.scalar(number, pa.int32()), len(texts)), texts.cast(pa.string())], schema=FACTS)
+    kinds = pa.repeat(scalar_of(kind, pa.int8()), len(texts))
+    return pa.table([kinds, pa.repeat(scalar_of(number, pa.int32()), len(texts)), texts.cast(pa.string())], schema=FACTS)
 
 
 def key_facts(rows: pa.Table, partition: str, number: int) -> FileFacts:

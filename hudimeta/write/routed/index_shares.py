@@ -18,6 +18,7 @@ from hudimeta.commit.markers import MarkerKind, marked
 from hudimeta.commit.strays import delete_metadata_strays, metadata_marker
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitConflict, MetadataError
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.indexes.apart import WrittenApart
 from hudimeta.indexes.built_meanwhile import built_since
 from hudimeta.indexes.facts import FileFacts, WantedFacts, row_changes
@@ -250,7 +251,7 @@ def _of_filters(written: Sequence[WrittenFile], groups: int) -> list[_Item]:
     base = [file for file in written if file.log_instant is None]
     if not base:
         return []
-    paths, names = (pa.array([getattr(f, a) for f in base], pa.string()) for a in ("partition_path", "name"))
+    paths, names = (array_of([getattr(f, a) for f in base], pa.string()) for a in ("partition_path", "name"))
     at = shard(bloom_filter_keys(paths, names), groups)
     items = []
     for _, places in positions_by_number(at):
@@ -261,7 +262,7 @@ def _of_filters(written: Sequence[WrittenFile], groups: int) -> list[_Item]:
 
 def _bare(partition_path: str, file_id: str, name: str) -> WrittenFile:
     """A file of which only the place is known."""
-    return WrittenFile(partition_path, file_id, name, 0, 0, 0, 0, 0, column_stats.SCHEMA.empty_table())
+    return WrittenFile(partition_path, file_id, name, 0, 0, 0, 0, 0, no_rows(column_stats.SCHEMA))
 
 
 def _settled(

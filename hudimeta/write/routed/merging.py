@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, scalar_of
 from hudimeta.formats.required_fields import cast_table
 from hudimeta.metadata.keys import shard
 from hudimeta.predicate import Expr
@@ -119,8 +120,8 @@ class TargetSide:
 
 def _numbers(columns: Sequence[pa.ChunkedArray]) -> np.ndarray[Any, Any]:
     """The slot of each row: equal values have the same."""
-    texts = [pc.fill_null(_text(column), "") for column in columns]
-    joined = texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "\0")
+    texts = [fill_null(_text(column), "") for column in columns]
+    joined = texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, scalar_of("\0"))
     return shard(joined, _SLOTS)
 
 
@@ -137,7 +138,7 @@ def target_range(sides: Sequence[Side], pairs: Sequence[KeyPair]) -> Expr | None
     ends: dict[str, Ends | None] = {}
     for side in sides:
         for name, found in side.ends.items():
-            ends[name] = widened(ends.get(name), pa.chunked_array([pa.array(found, found[0].type)]))
+            ends[name] = widened(ends.get(name), pa.chunked_array([array_of(found, found[0].type)]))
     parts = [within(pair.ours, limits) for pair in pairs if (limits := ends.get(pair.ours)) is not None]
     return all_of(parts) if parts else None
 
@@ -201,8 +202,8 @@ class MergeSlots:
         return Arrived(len(batch), slots, PlacedRows({}, rows=len(batch)), RoutedFiles(), few(seen))
 
     def _no_source(self) -> pa.Table:
-        return pa.schema([f for f in self.source if f.name not in META_COLUMNS]).empty_table()
+        return no_rows(pa.schema([f for f in self.source if f.name not in META_COLUMNS]))
 
     def _target(self, opened: OpenedTable, item: MergeItem) -> pa.Table:
-        none = scan_of(opened.session, opened.table, None).schema.empty_table()
+        none = no_rows(scan_of(opened.session, opened.table, None).schema)
         return cast_table(read_spans(opened.storage, item.target), none.schema) if item.target else none

@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from hudimeta.commit.session import WriteSession
+from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.predicate import Where
 from hudimeta.read.scan import Scan
 from hudimeta.timeline import Timeline
@@ -78,7 +79,7 @@ class GivenRows:
 
     def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
-        return prepare(table, session, self.operation, self.schema.empty_table())
+        return prepare(table, session, self.operation, no_rows(self.schema))
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """See `RowSource`."""
@@ -108,7 +109,7 @@ class FoundRows:
 
     def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
-        none = self._scan(session, table).schema.empty_table()
+        none = no_rows(self._scan(session, table).schema)
         return self.change.prepared(session, table, with_stated_keys(session, table, none))
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
@@ -138,8 +139,8 @@ class MergedRows:
     def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
         sides, condition = self.merge.sides, merge_condition(self.merge.on, self.merge.sides)
-        none = with_stated_keys(session, table, scan_of(session, table, None).schema.empty_table())
-        return Merge(session, table, none, self.schema.empty_table(), sides, condition, self.merge.clauses).prepared()
+        none = with_stated_keys(session, table, no_rows(scan_of(session, table, None).schema))
+        return Merge(session, table, none, no_rows(self.schema), sides, condition, self.merge.clauses).prepared()
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """Both sides are laid aside by the columns that must be equal; a task merges what meets there."""
@@ -171,7 +172,7 @@ class ComputedRows:
         """See `RowSource`."""
         self._compute(session, table)
         named = [pa.field(name, pa.string()) for name in WHERE_ROWS_LIE]
-        none = pa.schema([*named, *table.snapshot.file_schema]).empty_table()
+        none = no_rows(pa.schema([*named, *table.snapshot.file_schema]))
         return Prepared(
             known_batch(none, table.snapshot.file_schema, deleted=False), table.snapshot.file_schema, rests_on_rows=True
         )
