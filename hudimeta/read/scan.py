@@ -22,7 +22,7 @@ from hudimeta.read.incremental import Moment
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened
 from hudimeta.read.scan_plan import ScanPlan
-from hudimeta.read.split import Split, first_rows, read_split
+from hudimeta.read.split import Split, first_rows, read_split, rows_of_split
 from hudimeta.redaction import hidden
 from hudimeta.slices.read_task import MergedRange, ReadTask, VisibleInstants, task_at
 from hudimeta.slices.reader import ReadCounts
@@ -161,7 +161,7 @@ class Scan:
 
     def _batches(self, task: ReadTask | None = None) -> Iterator[pa.RecordBatch]:
         limit = self._request.limit
-        rows = read_split(task or self.task, self._whole(), self._snapshot.storage, self._counts, ahead=limit is None)
+        rows = rows_of_split(task or self.task, self._whole(), self._snapshot.storage, self._counts, ahead=limit is None)
         batches = first_rows(limit, rows)
         begin = time.perf_counter()
         for batch in batches:

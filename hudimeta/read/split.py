@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.slices.reader import ReadCounts, SliceReader
     from hudimeta.storage import Storage
 
-__all__ = ["Split", "first_rows", "pack_slices", "read_split"]
+__all__ = ["Split", "first_rows", "pack_slices", "read_split", "rows_of_split"]
 
 SMALLEST_PART = 8 << 20
 """Bytes: opening a file once more costs as much as reading some, so that files are not cut finer."""
@@ -97,12 +97,7 @@ def _can_be_cut(whole: FileSlice) -> bool:
 
 
 def read_split(
-    task: ReadTask,
-    split: Split,
-    storage: Storage | None = None,
-    counts: ReadCounts | None = None,
-    *,
-    ahead: bool = True,
+    task: ReadTask, split: Split, storage: Storage | None = None, counts: ReadCounts | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split.
 
@@ -111,7 +106,6 @@ def read_split(
         split: Of the same scan.
         storage: Rooted at the table; None opens the task's location.
         counts: Where to count what was read; None for nowhere.
-        ahead: Of a far-away store, slices are read before it is their turn, see `read.ahead`; False for whoever may stop.
 
     Yields:
         Batches of `task.output_schema`, none of them empty, of at most `task.batch_rows` rows.
@@ -119,6 +113,13 @@ def read_split(
     Raises:
         FileRemoved: A file of the split is gone.
     """
+    return rows_of_split(task, split, storage, counts, ahead=True)
+
+
+def rows_of_split(
+    task: ReadTask, split: Split, storage: Storage | None, counts: ReadCounts | None, *, ahead: bool
+) -> Iterator[pa.RecordBatch]:
+    """As `read_split`; with `ahead`, slices of a far-away store are read before it is their turn, see `read.ahead`."""
     from hudimeta.storage import open_storage
 
     storage = storage or open_storage(task.location, task.storage_options)
