@@ -11,6 +11,8 @@ IN_PARALLEL = -n $(TEST_PROCESSES) --dist loadgroup
 # Each has a process of Apache Hudi, and while one of the two computes the other waits.
 INTEROP_PROCESSES ?= 2
 INTEROP = -n $(INTEROP_PROCESSES) --dist loadfile
+# Tests that are named run alone.
+INTEROP_TESTS = $(if $(filter tests/%,$(PYTEST_ARGS)),,tests/interop)
 BENCH_ARGS ?=
 HUDI ?= 1.0.2
 HUDI_NEXT ?= 1.2.0
@@ -145,10 +147,10 @@ conformance: ## compare the engine and Spark with recorded answers of Apache Hud
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
 
 interop: ## alternate with real Apache Hudi on the same tables, the part that has its turn (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
-	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
+	@$(RUN) --interop=$(HUDI) python -m pytest $(INTEROP_TESTS) $(INTEROP) $(PYTEST_ARGS)
 
 interop-full: ## the same with all rounds, all ways to name rows and the whole matrix of tables, and a small one of version 9, an hour
-	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest $(INTEROP_TESTS) $(INTEROP) $(PYTEST_ARGS)
 	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py tests/interop/test_random_tables.py $(INTEROP) $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")

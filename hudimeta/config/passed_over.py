@@ -173,7 +173,7 @@ def _named(why: str, names: str) -> PassedOver:
 PASSED_OVER = (
     _named("tunes the speed, the memory or the caches of Apache Hudi's own processes", _TUNING),
     _named("belongs to something that is refused when it is switched on", _OFF),
-    _named("is about file formats that are not written here", _FORMATS),
+    _named("is about formats in which base files of tables are not written here", _FORMATS),
     _named("tunes the waiting for locks, or a lock that is refused", _LOCKS),
     _named("asks for a check or a care that is always taken here, or is not needed", _ALWAYS),
     PassedOver("is read by name where it is used", prefixes=_ELSEWHERE),
