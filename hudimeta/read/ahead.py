@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from hudimeta.engine.machine import pool
 from hudimeta.slices.reader import ReadCounts
 
 if TYPE_CHECKING:
@@ -42,22 +41,20 @@ def read_ahead(read: Read, slices: Sequence[FileSlice], weights: Sequence[int], 
     Yields:
         The tables of the first slice, then of the next.
     """
-    turns = _Turns(read)
-    with pool(SLICES_AHEAD, "hudimeta-ahead") as threads:
-        try:
-            begun, held = 0, 0
-            for number in range(len(slices)):
-                while begun < len(slices) and begun - number < SLICES_AHEAD:
-                    if begun > number and held + weights[begun] > AHEAD_BYTES:
-                        break
-                    threads.submit(turns.read, begun, slices[begun])
-                    held += weights[begun]
-                    begun += 1
-                yield from turns.take(number)
-                counts.add(turns.counts.pop(number))
-                held -= weights[number]
-        finally:
-            turns.stop()
+    turns, begun, held = _Turns(read), 0, 0
+    try:
+        for number in range(len(slices)):
+            while begun < len(slices) and begun - number < SLICES_AHEAD:
+                if begun > number and held + weights[begun] > AHEAD_BYTES:
+                    break
+                turns.begin(begun, slices[begun])
+                held += weights[begun]
+                begun += 1
+            yield from turns.take(number)
+            counts.add(turns.counts.pop(number))
+            held -= weights[number]
+    finally:
+        turns.stop()
 
 
 class _Turns:
@@ -72,14 +69,19 @@ class _Turns:
         self._changed = threading.Condition()
         self._ready: dict[int, deque[pa.Table]] = {}
         self._ended: dict[int, BaseException | None] = {}
+        self._threads: dict[int, threading.Thread] = {}
         self._waiting, self._turn, self._stopped = 0, 0, False
         self.counts: dict[int, ReadCounts] = {}
 
-    def read(self, number: int, one: FileSlice) -> None:
+    def begin(self, number: int, one: FileSlice) -> None:
+        """Begin to read a slice, on a thread that a process does not wait for which ends before all rows were taken."""
+        thread = threading.Thread(target=self._read_one, args=(number, one), name=f"hudimeta-ahead-{number}", daemon=True)
+        self._threads[number] = thread
+        thread.start()
+
+    def _read_one(self, number: int, one: FileSlice) -> None:
         """Read a slice; whoever takes it gets the error, if there is one."""
         counts, error = ReadCounts(), None
-        if self._stopped:
-            return
         try:
             for table in self._read(one, counts):
                 if not self._put(number, table):
@@ -118,13 +120,15 @@ class _Turns:
                 self._waiting -= table.nbytes
                 self._changed.notify_all()
             yield table
-        del self._ready[number]
+        del self._ready[number], self._threads[number]
         error = self._ended.pop(number)
         if error is not None:
             raise error
 
     def stop(self) -> None:
-        """Nobody takes rows any more."""
+        """Nobody takes rows any more: wait until nobody reads them."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
+        for thread in self._threads.values():
+            thread.join()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -74,6 +76,21 @@ def test_a_scan_that_is_given_up_leaves_no_thread_behind(path: Path, monkeypatch
     assert len(list(itertools.islice(batches, 2))) == 2
     batches.close()  # type: ignore[attr-defined]
     assert begun_ahead() == []
+
+
+LEFT = """
+import sys, hudimeta, hudimeta.storage.at_once
+from hudimeta.read import ahead
+hudimeta.storage.at_once.is_nearby = lambda storage: False
+ahead.WAITING_BYTES = 0
+batches = hudimeta.Table(sys.argv[1]).scan().to_batches()
+print(next(batches).num_rows, flush=True)
+"""
+
+
+def test_a_process_ends_although_it_has_not_taken_all_rows(path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT, str(path)], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "100"
 
 
 def test_nothing_is_read_ahead_of_a_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
