@@ -92,6 +92,9 @@ def zigzag(varint: bytes) -> int:
     """An integer, from the bytes of its varint; undoes `integer`."""
     if len(varint) == 1:
         return (varint[0] >> 1) ^ -(varint[0] & 1)
+    if len(varint) == 3:  # as most sizes of pages have, of which a file has thousands
+        value = varint[0] & 0x7F | (varint[1] & 0x7F) << 7 | varint[2] << 14
+        return (value >> 1) ^ -(value & 1)
     value = shift = 0
     for byte in varint:
         value |= (byte & 0x7F) << shift
@@ -106,8 +109,15 @@ def integer(value: int) -> bytes:
 
 def varint(value: int) -> bytes:
     """A number that is not negative, seven bits a byte."""
+    # Of a footer that is put together most numbers are short, and there are thousands of them.
     if value < 0x80:
         return bytes((value,))
+    if value < 1 << 14:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
+    if value < 1 << 28:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14 & 0x7F | 0x80, value >> 21))
     out = bytearray()
     _put_varint(out, value)
     return bytes(out)

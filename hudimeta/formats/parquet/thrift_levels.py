@@ -106,6 +106,12 @@ def _end_of_value(data: bytes, at: int, kind: int, depth: int) -> int:
             size, at = varint_at(data, at)
         if element in (_TRUE, _FALSE, _BYTE):
             return at + size
+        if element in _INTEGERS:
+            for _ in range(size):
+                while data[at] >= 0x80:
+                    at += 1
+                at += 1
+            return at
         for _ in range(size):
             at = _end_of_value(data, at, element, depth + 1)
         return at
@@ -142,7 +148,10 @@ def _put_level(out: bytearray, fields: Fields) -> None:
             out.append(kind)
             out += integer(number)
         if kind in _INTEGERS:
-            out += integer(value)
+            if 0 <= value < 0x40:
+                out.append(value << 1)
+            else:
+                out += integer(value)
         elif isinstance(value, dict):
             _put_level(out, value)
         elif isinstance(value, Elements):
