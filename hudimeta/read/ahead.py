@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hudimeta.slices.reader import ReadCounts
+from hudimeta.storage.at_once import PARALLEL_FILES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     Read: TypeAlias = Callable[[FileSlice, ReadCounts], Iterator[pa.Table]]
 
-__all__ = ["AHEAD_BYTES", "SLICES_AHEAD", "WAITING_BYTES", "read_ahead"]
+__all__ = ["AHEAD_BYTES", "WAITING_BYTES", "read_ahead"]
 
-SLICES_AHEAD: Final = 8
 AHEAD_BYTES: Final = 64 << 20
 """Of files as they are stored that are begun at a time; a larger one is begun alone."""
 WAITING_BYTES: Final = 64 << 20
@@ -44,7 +44,7 @@ def read_ahead(read: Read, slices: Sequence[FileSlice], weights: Sequence[int], 
     turns, begun, held = _Turns(read), 0, 0
     try:
         for number in range(len(slices)):
-            while begun < len(slices) and begun - number < SLICES_AHEAD:
+            while begun < len(slices) and begun - number < PARALLEL_FILES:
                 if begun > number and held + weights[begun] > AHEAD_BYTES:
                     break
                 turns.begin(begun, slices[begun])
@@ -80,7 +80,7 @@ class _Turns:
         thread.start()
 
     def _read_one(self, number: int, one: FileSlice) -> None:
-        """Read a slice; whoever takes it gets the error, if there is one."""
+        """Read a slice. Whatever goes wrong is raised by `take`, where the rows would have come."""
         counts, error = ReadCounts(), None
         try:
             for table in self._read(one, counts):

@@ -111,7 +111,7 @@ def reads_ahead(storage: Storage) -> bool:
 
 
 def files_at_once(work: Callable[[T], R], items: Sequence[T], storage: Storage) -> list[R]:
-    """What is made of some files, in order; of a far-away store `PARALLEL_FILES` at once.
+    """What is made of some files, in order; of a far-away store `PARALLEL_FILES` at once, see `reads_ahead`.
 
     Args:
         work: Reads one file, or some that belong together, by as many requests as that takes.

@@ -14,6 +14,7 @@ import pytest
 import hudimeta
 from hudimeta.errors import FileRemoved
 from hudimeta.read import ahead
+from hudimeta.storage.at_once import PARALLEL_FILES
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 from tests.read.far_away import FarAway
@@ -40,11 +41,11 @@ def begun_ahead() -> list[str]:
 def test_slices_are_read_at_once_and_come_in_order(path: Path, where: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     near = hudimeta.Table(path).scan(where=where)
     rows = near.to_table()
-    far = FarAway(meeting=ahead.SLICES_AHEAD)
+    far = FarAway(meeting=PARALLEL_FILES)
     far.begin(monkeypatch)
     scan = hudimeta.Table(path).scan(where=where)
     assert scan.to_table().equals(rows)
-    assert far.most == ahead.SLICES_AHEAD
+    assert far.most == PARALLEL_FILES
     mine, others = scan.report, near.report
     assert (mine.rows, mine.rows_read, mine.row_groups) == (others.rows, others.rows_read, others.row_groups)
     assert mine.requests == others.requests
@@ -74,7 +75,7 @@ def test_a_scan_that_is_given_up_leaves_no_thread_behind(path: Path, monkeypatch
     FarAway().begin(monkeypatch)
     batches = hudimeta.Table(path).scan().to_batches()
     assert len(list(itertools.islice(batches, 2))) == 2
-    batches.close()  # type: ignore[attr-defined]
+    del batches  # and with it what reads them
     assert begun_ahead() == []
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,10 +11,10 @@ from hudimeta import Table
 from hudimeta.errors import ConfigError
 from hudimeta.services.clustering_by_commits import CHECKPOINT
 from hudimeta.services.clustering_plan import COPYING_STREAMS, ClusteringPlan
-from hudimeta.storage import LocalStorage
 from hudimeta.storage.at_once import PARALLEL_REQUESTS
 from hudimeta.testing.builders import simple_rows
 from hudimeta.types import Action, Instant
+from tests.read.far_away import FarAway
 
 STRATEGY = "hoodie.clustering.plan.strategy."
 BY_COMMITS = {f"{STRATEGY}class": "org.apache.hudi.table.action.cluster.strategy.CommitBasedClusteringPlanStrategy"}
@@ -109,21 +107,12 @@ def test_footers_are_read_at_once_and_of_no_more_partitions_than_are_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A footer waits for the store: as many are under way as requests of other kinds are."""
-    table, lock = table_of(tmp_path / "t", commits=PARALLEL_REQUESTS + 1), threading.Lock()
-    asked, together, plain = list[str](), threading.Event(), LocalStorage.open_input
-
-    def open_input(storage: LocalStorage, path: str, size: int = 0) -> Any:
-        if path.endswith(".parquet") and not path.startswith(".hoodie"):
-            with lock:
-                asked.append(path)
-                if len(asked) == PARALLEL_REQUESTS:
-                    together.set()
-            assert together.wait(20), f"only {len(asked)} at once"
-        return plain(storage, path, size)
-
-    monkeypatch.setattr(LocalStorage, "open_input", open_input)
+    table = table_of(tmp_path / "t", commits=PARALLEL_REQUESTS + 1)
+    far = FarAway(meeting=PARALLEL_REQUESTS)
+    far.begin(monkeypatch)
     (group,) = Table(table.path, {**STREAMS, MOST: "1"}).services.clustering.plan().groups
-    assert len(group[0]) == len(asked) == PARALLEL_REQUESTS + 1
+    assert far.most == PARALLEL_REQUESTS
+    assert len(group[0]) == len(far.opened) == PARALLEL_REQUESTS + 1
 
 
 def test_files_of_the_same_columns_are_copied_together(tmp_path: Path) -> None:
