@@ -208,7 +208,9 @@ class History:
         """
         for number in numbers:
             entries = self._decoded(number)
-            if all(entry.name in names for entry in entries) or self._version(names) >= number:
+            # From the second manifest on there was a `_version_`: without it, a file that is gone was lost as well.
+            is_lost = number > 1 and VERSION_FILE not in names
+            if is_lost or all(entry.name in names for entry in entries) or self._version(names) >= number:
                 return entries
         return ()
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudimeta.errors import AlreadyExists, CorruptFileError
+from hudimeta.errors import AlreadyExists, CorruptFileError, NotFound
 from hudimeta.storage import CountingStorage, RequestLog, open_storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history import History
@@ -191,6 +191,17 @@ def test_a_manifest_that_came_too_late_does_not_count(tmp_path: Path) -> None:
     add(tmp_path, 2, 1)
     assert history(tmp_path).load().equals(rows(0, 3))
     assert (folder / "_version_").read_text() == "3"
+
+
+def test_a_file_that_is_lost_is_missed_without_a_version_too(tmp_path: Path) -> None:
+    add(tmp_path, 0, 2)
+    before = set((tmp_path / FOLDER).glob("*.parquet"))
+    add(tmp_path, 2, 1)
+    (newest,) = set((tmp_path / FOLDER).glob("*.parquet")) - before
+    newest.unlink()
+    (tmp_path / FOLDER / "_version_").unlink()
+    with pytest.raises(NotFound, match=newest.name):
+        history(tmp_path).load()
 
 
 def test_a_manifest_that_comes_too_late_replaces_none(tmp_path: Path) -> None:
