@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from hudimeta.formats.plain_arrays import array_of, single_array
 from hudimeta.indexes.facts import FileFacts, KeyChanges, WantedFacts, row_changes
 from hudimeta.schema import conform
-from hudimeta.slices.log_parts import DataPart
+from hudimeta.slices.log_parts import DataPart, natural_rows
 from hudimeta.slices.merge import merge_log_records
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.table.key_file import KeyFile
@@ -75,7 +75,7 @@ class LogFacts:
         keys = pa.concat_arrays([_keys(rows), lost])
         before = there.filter(pc.is_in(there[KEY_COLUMN], value_set=keys))
         kept = before.filter(pc.invert(pc.is_in(before[KEY_COLUMN], value_set=lost)))
-        over = DataPart(conform(rows, before.schema), deleted, np.zeros(rows.num_rows, dtype=bool))
+        over = DataPart(conform(rows, before.schema), deleted, natural_rows(rows, deleted, self.rules))
         after = merge_log_records(kept, [over], before.schema, self.rules)
         return row_changes(before, after, self.wanted)
 

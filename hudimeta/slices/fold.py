@@ -20,7 +20,7 @@ from hudimeta.formats.plain_arrays import array_of, fill_null, integers, no_rows
 from hudimeta.slices.custom_merger import merge_versions
 from hudimeta.slices.log_parts import DataPart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
-from hudimeta.slices.ordering import Codes, order_codes, ordering_columns, refuse_null_keys
+from hudimeta.slices.ordering import Codes, order_codes, ordering_columns, places_beside_barriers, refuse_null_keys
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["FoldedLog", "fold_log_records", "own_cells"]
@@ -163,12 +163,7 @@ def _last(records: _Records) -> _Indices:
 def _last_by_event_time(records: _Records) -> _Indices:
     """Per key the number of the record that sorts last by (after the last natural delete, ordering value, age)."""
     number = np.arange(len(records.key))
-    barrier = np.full(len(records.keys), -1)
-    natural = np.flatnonzero(records.natural)
-    barrier[records.key[natural]] = natural
-    # A natural delete stands for its key only when nothing follows it, so it sorts before what does, whatever that holds.
-    group = np.where(number > barrier[records.key], 2, np.where(number == barrier[records.key], 1, 0))
-    order = np.lexsort((number, records.codes, group, records.key))
+    order = np.lexsort((number, records.codes, places_beside_barriers(records.key, records.natural), records.key))
     winner = np.zeros(len(records.keys), np.int64)
     winner[records.key[order]] = order
     return winner

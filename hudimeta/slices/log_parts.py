@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from hudimeta.formats.avro.ordering import ordering_values
 from hudimeta.formats.log import BlockType, LogBlock, decode_data_block, decode_delete_block
+from hudimeta.formats.plain_arrays import fill_null, numpy_of, scalar_of
+from hudimeta.schema.java_text import java_text
+from hudimeta.schema.promotion import is_text
 from hudimeta.slices.merge_rules import DELETED_COLUMN, OPERATION_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import parse_log_file
@@ -25,6 +28,7 @@ __all__ = [
     "delete_part",
     "deleted_rows",
     "deletes_of",
+    "natural_rows",
     "read_log_parts",
     "rows_of",
 ]
@@ -172,7 +176,7 @@ def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRu
     deleted = deleted_rows(raw, rules)
     if not partial:
         rows = conform(raw, schema)
-        return DataPart(rows, deleted, _natural_rows(rows, deleted, rules))
+        return DataPart(rows, deleted, natural_rows(rows, deleted, rules))
     given = [field for field in schema if field.name in set(raw.column_names)]
     known = conform(raw, pa.schema(given))
     columns = [
@@ -180,28 +184,40 @@ def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRu
         for field in schema
     ]
     rows = pa.table(columns, schema=schema)
-    return DataPart(rows, deleted, _natural_rows(rows, deleted, rules), frozenset(field.name for field in given))
+    return DataPart(rows, deleted, natural_rows(rows, deleted, rules), frozenset(field.name for field in given))
 
 
 def deleted_rows(raw: pa.Table, rules: MergeRules) -> _Mask:
     """Which rows are deletes: by Hudi's flag, by Hudi's operation column, or by the table's own marker."""
     import pyarrow.compute as pc
 
-    tests = []
+    deleted = np.zeros(raw.num_rows, bool)
     for name, marker in (
         (DELETED_COLUMN, "true"),
         (OPERATION_COLUMN, _DELETE_OPERATION),
         (rules.delete_field, rules.delete_marker),
     ):
-        if name is not None and raw.schema.get_field_index(name) >= 0:
-            tests.append(pc.equal(raw.column(name).cast(pa.string()), marker))
-    deleted = np.zeros(raw.num_rows, bool)
-    for test in tests:
-        deleted |= pc.fill_null(test, False).to_numpy()
+        texts = None if name is None or raw.schema.get_field_index(name) < 0 else _texts(raw.column(name))
+        if texts is not None:
+            deleted |= numpy_of(fill_null(pc.equal(texts, scalar_of(marker, pa.string())), False))
     return deleted
 
 
-def _natural_rows(rows: pa.Table, deleted: _Mask, rules: MergeRules) -> _Mask:
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The texts of values that a marker is compared with; None where no value has one, as of decimals.
+
+    They are those of what Hudi holds in memory: a day and a moment are numbers there, and a double of 1 is `1.0`.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
+        whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+        return column.cast(kind).cast(whole).cast(pa.string())
+    types = pa.types
+    plain = types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or is_text(kind)
+    return java_text(column) if plain else None
+
+
+def natural_rows(rows: pa.Table, deleted: _Mask, rules: MergeRules) -> _Mask:
     """Deletes whose ordering value is what Hudi takes for none: a null, or 0 in a single ordering field of type int."""
     import pyarrow.compute as pc
 

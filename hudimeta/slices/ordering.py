@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
 from hudimeta.formats.plain_arrays import fill_null, numbers, numpy_of, scalar_of, single_array
 
-__all__ = ["Codes", "field_type", "order_codes", "ordering_columns"]
+__all__ = ["Codes", "field_type", "order_codes", "ordering_columns", "places_beside_barriers"]
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -91,6 +91,22 @@ def _codes_of(column: pa.ChunkedArray) -> Codes:
         raise UnsupportedFeature(f"ordering by a column of type {kind}")
     ranks = _integers(pc.rank(column, tiebreaker="dense").cast(pa.int64()))
     return np.where(numpy_of(column.is_null()), np.int64(0), ranks)
+
+
+def places_beside_barriers(key: Codes, natural: npt.NDArray[np.bool_]) -> Codes:
+    """What sorts before ordering values: 0 for records before the last delete without one of their key, 1 for it, 2 for others.
+
+    Such a delete stands for its key only when nothing follows it, so it sorts before what does, whatever that holds.
+
+    Args:
+        key: Number of the key of each record, in the order of their age.
+        natural: Whether the record is a delete without an ordering value.
+    """
+    number = np.arange(len(key))
+    barrier = np.full(int(key.max(initial=-1)) + 1, -1)
+    at = np.flatnonzero(natural)
+    barrier[key[at]] = at
+    return np.where(number > barrier[key], 2, np.where(number == barrier[key], 1, 0))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -14,8 +14,9 @@ from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import conform
+from hudimeta.slices.log_parts import deleted_rows, natural_rows
 from hudimeta.slices.merge_rules import DELETED_COLUMN, KEY_COLUMN, MergeRules
-from hudimeta.slices.ordering import order_codes, ordering_columns
+from hudimeta.slices.ordering import order_codes, ordering_columns, places_beside_barriers
 from hudimeta.table.positions import rows_at
 from hudimeta.types import Operation
 from hudimeta.write.carried_keys import CARRYING_COLUMNS, carried_keys, carries_keys, check_stay
@@ -67,7 +68,8 @@ class KeyedBatch:
     def combined(self, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
         """One row for each (partition, key), or for each key where keys are unique in the whole table.
 
-        The row with the highest ordering value stays, of equal ones the last.
+        The row with the highest ordering value stays, of equal ones the last; a delete without one (see `natural_rows`)
+        takes the place of all before it.
         """
         if self.keys is None or not len(self):
             return self
@@ -79,6 +81,7 @@ class KeyedBatch:
         sort_by = [age]
         if rules.by_event_time:
             sort_by.append(order_codes(ordering_columns(self.rows, rules.ordering_fields)))
+            sort_by.append(places_beside_barriers(codes, natural_rows(self.rows, self.deleted, rules)))
         order = np.lexsort((*sort_by, codes))
         last = np.flatnonzero(np.r_[codes[order][1:] != codes[order][:-1], True])
         return self.take(np.sort(order[last]))
@@ -115,6 +118,7 @@ def keyed_batch(
     if not carried:
         check_sound(rows)
     fitted = conform(rows, schema)
+    _check_flag(schema)
     named = with_unstored(fitted, rows, generator)
     paths = single_array(generator.partition_paths(named))
     keys = None if generator.generates_keys else single_array(generator.record_keys(named))
@@ -172,14 +176,11 @@ def _check_present(rows: pa.Table, generator: KeyGenerator, rules: MergeRules) -
                 raise SchemaMismatch(name, "missing", why, hint)
 
 
-def deleted_rows(rows: pa.Table, rules: MergeRules) -> np.ndarray[Any, Any]:
-    """Which rows are deletes by `_hoodie_is_deleted` or by the table's own marker."""
-    deleted: np.ndarray[Any, Any] = np.zeros(rows.num_rows, dtype=bool)
-    for name, marker in ((DELETED_COLUMN, "true"), (rules.delete_field, rules.delete_marker)):
-        if name is not None and name in rows.column_names:
-            hits = pc.equal(rows[name].cast(pa.string()), marker)
-            deleted |= numpy_of(fill_null(hits, False))
-    return deleted
+def _check_flag(schema: pa.Schema) -> None:
+    """The column by which rows ask for their deletion is a boolean, to Apache Hudi as well: others would be stored as rows."""
+    if DELETED_COLUMN in schema.names and schema.field(DELETED_COLUMN).type != pa.bool_():
+        hint = "Cast it, or give the column another name and set hoodie.payload.delete.field and hoodie.payload.delete.marker."
+        raise SchemaMismatch(DELETED_COLUMN, schema.field(DELETED_COLUMN).type, pa.bool_(), hint)
 
 
 def keys_only_batch(

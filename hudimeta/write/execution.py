@@ -22,7 +22,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
 from hudimeta.schema import with_meta_columns
 from hudimeta.slices.kept_groups import Touched
-from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
+from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart, natural_rows
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
 from hudimeta.slices.stored_rows import StoredRowsReader, with_codes
@@ -362,7 +362,7 @@ def _changes(part: KeyedBatch, gone: KeyedBatch, meta: _Rows, schema: pa.Schema,
     """What is laid over a base file of some schema: rows of `part`, and deletes of `gone` that win whatever their age."""
     changes: list[LogPart] = []
     if len(part):
-        changes.append(DataPart(meta.with_meta(part), part.deleted, np.zeros(len(part), dtype=bool)))
+        changes.append(DataPart(meta.with_meta(part), part.deleted, natural_rows(part.rows, part.deleted, rules)))
     if len(gone) and gone.keys is not None:
         fields = rules.ordering_fields if rules.by_event_time else ()
         kinds = [field_type(schema, field) or pa.int32() for field in fields]

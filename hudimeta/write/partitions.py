@@ -7,10 +7,11 @@ import pyarrow as pa
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.keys import KeyGenerator, check_new_partition, is_readable_by_hudi
 from hudimeta.schema import conform
+from hudimeta.slices.log_parts import deleted_rows
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
-from hudimeta.write.batch import KeyedBatch, deleted_rows, with_unstored
+from hudimeta.write.batch import KeyedBatch, with_unstored
 
 __all__ = ["check_new_partitions", "partition_batch"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,60 @@ def test_one_batch_of_partial_updates_equals_as_many_writes(
             Table(path).upsert(rows(*part))
         found.append(contents(path))
     assert found[0] == found[1]
+
+
+FLAG, INDEXED = "_hoodie_is_deleted", ["record_index"]
+FIELD, MARKER = "hoodie.payload.delete.field", "hoodie.payload.delete.marker"
+
+
+def flagged(*values: tuple[str, int, bool]) -> pa.Table:
+    """Rows `id, ts`, of which some ask for their deletion; `ts` is an int, of which Apache Hudi takes 0 for none."""
+    kinds = {"id": pa.string(), "ts": pa.int32(), FLAG: pa.bool_()}
+    columns = zip(kinds.items(), zip(*values, strict=True) if values else ((), (), ()), strict=True)
+    return pa.table({name: pa.array(list(column), kind) for (name, kind), column in columns})
+
+
+@BOTH
+def test_a_delete_with_zero_in_an_int_ordering_column_deletes_whatever_is_older(tmp_path: Path, kind: str) -> None:
+    table = Table.create(tmp_path / "t", flagged().schema, key="id", ordering="ts", type=kind, indexes=INDEXED)
+    table.upsert(flagged(*((key, 5, False) for key in "abc")))
+    table.upsert(flagged(("a", 0, True), ("b", 4, True), ("d", 7, False), ("d", 0, True), ("e", 0, True), ("e", -1, False)))
+    left = [("b", 5), ("c", 5), ("e", -1)]
+    assert sorted(zip(*(table.scan().to_table()[name].to_pylist() for name in ("id", "ts")), strict=True)) == left
+    check_all(open_storage(tmp_path / "t"))
+    assert table.metadata.validate().holds
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("values", "marker", "deletes"),
+    [
+        (pa.array([0.0, 1.0]), "1.0", True),
+        (pa.array([0.0, 1.0]), "1", False),
+        (pa.array([0.0, 1e7], pa.float32()), "1.0E7", True),
+        (pa.array([0, 1]), "1", True),
+        (pa.array([False, True]), "true", True),
+        (pa.array([None, 20454], pa.date32()), "20454", True),
+        (pa.array([None, 20454], pa.date32()), "2026-01-01", False),
+        (pa.array([None, Decimal("1.00")]), "1.00", False),
+        (pa.array([[], ["D"]]), "D", False),
+    ],
+    ids=str,
+)
+def test_a_marker_is_compared_with_the_text_that_java_has_of_a_value(
+    tmp_path: Path, kind: str, values: pa.Array, marker: str, deletes: bool
+) -> None:
+    data = pa.table({"id": ["a", "b"], "op": values})
+    options = {FIELD: "op", MARKER: marker}
+    table = Table.create(tmp_path / "t", data.schema, key="id", type=kind, options=options)
+    table.upsert(data.set_column(1, "op", values.take(pa.array([0, 0]))))
+    table.upsert(data)
+    assert sorted(table.scan().to_table()["id"].to_pylist()) == (["a"] if deletes else ["a", "b"])
+
+
+def test_a_flag_of_deletes_that_is_no_boolean_is_refused(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", rows().schema, key="id", ordering="ts")
+    table.insert(rows(("a", 1, "x", 1)))
+    with pytest.raises(SchemaMismatch, match=r"_hoodie_is_deleted.*bool"):
+        table.upsert(rows(("a", 2, "y", 1)).append_column(FLAG, pa.array(["true"])))
+    assert contents(tmp_path / "t") == [("a", 1, "x", 1)]
