@@ -43,9 +43,8 @@ from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.carried_keys import CARRYING_COLUMNS, carries_keys
-from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
-from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, of_a_frame
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
@@ -85,9 +84,7 @@ def operation_of(options: Options, overwrite: bool) -> Operation:
     if not overwrite:
         if deletes_by_payload(options):
             return Operation.DELETE
-        asked = Operation((options.get(keys.OPERATION) or "upsert").upper())
-        dropping = asked is Operation.UPSERT and options.get(keys.INSERT_DROP_DUPLICATES)
-        return Operation.INSERT if dropping else asked
+        return of_a_frame(options, Operation((options.get(keys.OPERATION) or "upsert").upper()))
     given = options.get(keys.OPERATION) if options.is_set(keys.OPERATION) else None
     if given in ("delete", "delete_partition"):
         # The rows say what to delete: they must not become what the table holds.
@@ -196,11 +193,10 @@ class PlainWrite:
             return [], rows, set()
         session = WriteSession(storage, self.options, in_task=True)
         table = TableFiles.now(session)
-        if table.lookup.fixes_places:
-            return [], rows, set()  # two tasks would both begin the file group of a bucket
+        one_a_key = combines(session.options, operation) and not table.generator().generates_keys
+        if table.lookup.fixes_places or one_a_key:
+            return [], rows, set()  # two tasks would both begin the file group of a bucket, or bring a row of one key
         batch = keyed_batch(rows, self.schema, table.generator(), session.rules)
-        if combines(session.options, operation):
-            batch = combine(batch, combining_rules(session.properties, session.rules))
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
         batch = batch if self.defaults is None else self.defaults.given_to(batch)

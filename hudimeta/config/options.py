@@ -257,7 +257,8 @@ INSERT_DUPLICATES = OPTIONS.choice(
     "hoodie.datasource.insert.dup.policy",
     "none",
     ["none", "drop", "fail"],
-    "What an insert does with rows whose key the table has: store them beside the others, drop them, or fail.",
+    "What an insert does with rows whose key the table has: store them beside the others, drop them, or fail. "
+    "With drop or fail a DataFrame's upsert is an insert.",
 )
 BULK_SORT_MODE = OPTIONS.choice(
     "hoodie.bulkinsert.sort.mode",

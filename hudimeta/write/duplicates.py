@@ -9,11 +9,11 @@ import numpy as np
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import DuplicateKeys
+from hudimeta.errors import ConfigError, DuplicateKeys
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch
 
-__all__ = ["DuplicatePolicy", "combines", "duplicate_policy", "settle_duplicates"]
+__all__ = ["DuplicatePolicy", "combines", "duplicate_policy", "of_a_frame", "settle_duplicates"]
 
 _SHOWN = 5
 
@@ -36,12 +36,28 @@ def duplicate_policy(options: Options, operation: Operation) -> DuplicatePolicy:
 
 
 def combines(options: Options, operation: Operation) -> bool:
-    """Whether a write keeps one row a key among its own rows."""
+    """Whether a write keeps one row a key among its own rows.
+
+    Raises:
+        ConfigError: A bulk insert, which looks no key up, shall drop rows whose key the table has.
+    """
+    if operation is Operation.BULK_INSERT and options.get(keys.INSERT_DROP_DUPLICATES):
+        hint = "A bulk insert looks no key up: insert the rows (hoodie.datasource.write.operation=insert)."
+        raise ConfigError(keys.INSERT_DROP_DUPLICATES.key, True, "false for a bulk insert", hint)
     if operation in (Operation.UPSERT, Operation.DELETE):
         return options.get(keys.COMBINE_BEFORE_UPSERT)
-    return options.get(keys.COMBINE_BEFORE_INSERT) or (
-        operation is Operation.INSERT and options.get(keys.INSERT_DROP_DUPLICATES)
-    )
+    return options.get(keys.COMBINE_BEFORE_INSERT) or options.get(keys.INSERT_DROP_DUPLICATES)
+
+
+def of_a_frame(options: Options, operation: Operation) -> Operation:
+    """What a write of a DataFrame does: one that drops or refuses keys of the table is an insert, as in Apache Hudi.
+
+    Args:
+        options: Of the write.
+        operation: That it asks for. An upsert is the default, so that options of inserts may come without a word of it.
+    """
+    asked = options.get(keys.INSERT_DROP_DUPLICATES) or options.get(keys.INSERT_DUPLICATES) in ("drop", "fail")
+    return Operation.INSERT if asked and operation is Operation.UPSERT else operation
 
 
 def settle_duplicates(batch: KeyedBatch, known: np.ndarray[Any, Any], policy: DuplicatePolicy) -> np.ndarray[Any, Any]:

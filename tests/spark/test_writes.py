@@ -294,6 +294,7 @@ def test_inserts_drop_or_refuse_known_keys(spark: SparkSession, tmp_path: Path) 
     again = frame(spark, range(known - 3, known + 2), ts=9)
     fail = {"hoodie.datasource.insert.dup.policy": "fail"}
     assert "DUPLICATE_KEYS" in refusal(lambda: save(again, tmp_path / "t", operation="insert", **fail))
+    assert "DUPLICATE_KEYS" in refusal(lambda: save(again, tmp_path / "t", **fail)), "an upsert by default"
     save(again, tmp_path / "t", **{"hoodie.datasource.write.insert.drop.duplicates": "true"})
     assert contents(tmp_path / "t")[-3:] == [(known - 1, 1, float(known - 1)), *((n, 9, float(n)) for n in (known, known + 1))]
     check(tmp_path / "t")

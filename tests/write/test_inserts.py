@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
+from hudimeta.api.plain_write import operation_of
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import ConfigError, DuplicateKeys
@@ -59,6 +60,28 @@ def test_dropping_by_the_flag_keeps_one_row_a_key_of_the_batch_as_well(tmp_path:
     assert insert(table, twice, **{DROP: "true"}).inserted == 2
     table.model.write(Operation.INSERT, pa.concat_tables([simple_rows([31], 5), simple_rows([30], 6)]))
     table.check()
+
+
+@pytest.mark.parametrize("operation", [Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE], ids=str)
+def test_dropping_by_the_flag_keeps_one_row_a_key_of_an_overwrite(tmp_path: Path, operation: Operation) -> None:
+    table = table_of(tmp_path)
+    twice = pa.concat_tables([simple_rows([30, 31], 5), simple_rows([30], 6)])
+    assert insert(table, twice, operation, **{DROP: "true"}).inserted == 2
+    assert table.read().sort_by("id").select(["id", "ts"]).to_pylist() == [{"id": "k0030", "ts": 6}, {"id": "k0031", "ts": 5}]
+
+
+def test_a_bulk_insert_that_shall_drop_known_keys_is_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    with pytest.raises(ConfigError, match="looks no key up"):
+        insert(table, simple_rows([3], 7), Operation.BULK_INSERT, **{DROP: "true"})
+    table.check()
+
+
+@pytest.mark.parametrize("options", [{POLICY: "drop"}, {POLICY: "fail"}, {DROP: "true"}], ids=str)
+def test_a_frame_that_drops_or_refuses_known_keys_is_inserted(options: dict[str, str]) -> None:
+    """Where it says nothing of its operation, which is an upsert by default, and where it says upsert, as in Apache Hudi."""
+    named = {"hoodie.datasource.write.operation": "upsert"}
+    assert [operation_of(OPTIONS.read({**options, **more}), False) for more in ({}, named)] == [Operation.INSERT] * 2
 
 
 @BOTH

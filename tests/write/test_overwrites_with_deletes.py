@@ -64,3 +64,24 @@ def test_a_partition_of_which_only_deletes_come_is_emptied(
     assert sorted(hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist()) == ["c", "d"]
     door(path, _rows(("c", "r", True), ("x", "r", True)), options)
     assert hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist() == ["d"]
+
+
+@pytest.mark.parametrize("option", ["hoodie.combine.before.insert", "hoodie.datasource.write.insert.drop.duplicates"])
+@pytest.mark.parametrize("door", DOORS)
+def test_an_overwrite_keeps_one_row_a_key_whichever_tasks_bring_them(
+    tmp_path: Path, door: Callable[[str, pa.Table, dict[str, str]], None], option: str
+) -> None:
+    path = str(tmp_path / "t")
+    hudimeta.Table.create(path, SCHEMA, key="id", partition_by="part").insert(_rows(("x", "p", False), ("y", "q", False)))
+    door(path, _rows(("a", "p", False), ("b", "p", False), ("a", "p", False)), {option: "true"})
+    assert sorted(hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist()) == ["a", "b", "y"]
+
+
+def test_a_bulk_insert_by_tasks_keeps_one_row_a_key_where_that_is_asked(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    given = {"hoodie.datasource.write.operation": "bulk_insert", "hoodie.combine.before.insert": "true"}
+    hudimeta.Table.create(path, SCHEMA, key="id", partition_by="part")
+    rows = _rows(("a", "p", False), ("b", "p", False), ("a", "p", False))
+    write = PlainWrite.begin(path, given, SCHEMA, overwrite=False)
+    write.commit([write.write(rows.slice(at, 1).to_batches(), at, 0) for at in range(rows.num_rows)])
+    assert sorted(hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist()) == ["a", "b"]

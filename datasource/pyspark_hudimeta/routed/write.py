@@ -10,12 +10,12 @@ from hudimeta.api.plain_write import operation_of, without_deleting_payload
 from hudimeta.api.verbs import run_write
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
-from hudimeta.config.options import INSERT_DROP_DUPLICATES
 from hudimeta.keys import KeyGenerator
 from hudimeta.observability import metered
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.carried_keys import CARRYING_COLUMNS, carries_keys
+from hudimeta.write.duplicates import of_a_frame
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.routed.sources import ComputedRows, FoundRows, GivenRows, RowSource
@@ -49,10 +49,8 @@ def write_frame(spark: SparkSession, location: str, options: Options, operation:
         HudiError: The write was not published.
     """
     options = of_its_batch(spark, location, options)
-    if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
-        operation = Operation.INSERT
     session = session_of(spark, location, options)
-    return _written(spark, session, operation, rows)
+    return _written(spark, session, of_a_frame(options, operation), rows)
 
 
 def save_frame(
