@@ -378,7 +378,7 @@ class MetadataCommit:
 
 def _died(inner: Timeline) -> bool:
     """True when a process died while it tended the metadata table: only who holds the table lock does, as we do now."""
-    return any(i.action in (Action.COMPACTION, Action.CLEAN, Action.REPLACE_COMMIT) for i in inner.pending)
+    return any(i.action in upkeep.SERVICES for i in inner.pending)
 
 
 def _stated_keys(deltas: Mapping[str, IndexDelta]) -> dict[str, str]:

@@ -117,8 +117,10 @@ def fresh_deltas(table: MetadataTable) -> list[Instant]:
 
 def is_due(table: MetadataTable, after: int) -> bool:
     """True when at least `after` delta commits were completed since the last compaction, none of them is in doubt, and no
-    write is pending (or too many were at every try).
+    write is pending (or too many were at every try). Nor may a log compaction be, which the next write takes back.
     """
+    if any(i.action is Action.LOG_COMPACTION for i in table.timeline.pending):
+        return False
     fresh = fresh_deltas(table)
     pending = {i.time for i in table.data_timeline.pending_writes}
     if any(i.time in pending for i in fresh):

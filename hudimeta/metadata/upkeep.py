@@ -27,12 +27,17 @@ from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["archive", "clean", "delete", "is_long", "left_behind", "take_back_dead"]
+__all__ = ["SERVICES", "archive", "clean", "delete", "is_long", "left_behind", "take_back_dead"]
 
 LEAST_RETAINED = 20
 """Delta commits whose slices stay, whatever the data table retains."""
 
 _POLICY = "KEEP_LATEST_COMMITS"
+
+SERVICES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLEAN, Action.REPLACE_COMMIT)
+"""What tends the metadata table, and who does holds the table lock."""
+
+_TAKEN_BACK = (Action.CLEAN, Action.LOG_COMPACTION)
 
 _SUPERSEDING = (Action.COMMIT, Action.REPLACE_COMMIT)
 
@@ -105,7 +110,9 @@ def delete(storage: Storage, paths: Sequence[str]) -> None:
 
 
 def take_back_dead(storage: Storage, table: MetadataTable) -> bool:
-    """Take back what died before it was completed: cleans, whose plan is made again, and an index's way to fewer file groups.
+    """Take back what died before it was completed: cleans, whose plan is made again, an index's way to fewer file groups, and
+    log compactions, which Apache Hudi plans. That runs those first of all, and fails at every write once a later compaction has
+    merged what they name.
 
     Args:
         storage: Rooted at the data table.
@@ -116,9 +123,11 @@ def take_back_dead(storage: Storage, table: MetadataTable) -> bool:
     """
     timeline = table.timeline
     writer = TimelineWriter(storage.sub(METADATA_ROOT), timeline.folder)
-    dead = [i for i in timeline.pending if i.action is Action.CLEAN or gives_fewer_groups(timeline, i)]
+    dead = [i for i in timeline.pending if i.action in _TAKEN_BACK or gives_fewer_groups(timeline, i)]
     for instant in dead:
-        if instant.action is Action.REPLACE_COMMIT:
+        # Files that may be another action's stay: what a log compaction wrote says nothing that they do not.
+        alone = [i for i in (*timeline, *table.data_timeline) if i.time == instant.time] == [instant]
+        if instant.action is Action.REPLACE_COMMIT or (instant.action is Action.LOG_COMPACTION and alone):
             remove_files(storage, instant.time)
         writer.delete_pending(instant.time, instant.action, State.INFLIGHT)
         writer.delete_pending(instant.time, instant.action, State.REQUESTED)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import hudimeta
+from hudimeta.metadata import compaction
+from hudimeta.table.compaction_plan import encode_compaction_plan
 from hudimeta.types import Action
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import TABLE_VERSION, Model, Ours, Theirs, plain_rows, row
@@ -118,3 +120,22 @@ def test_we_run_a_plan_of_hudi_and_merge_what_it_has_merged(hudi: ApacheHudi, tm
     sides.agree()
     sides.ours.write("compact", [])
     sides.agree()
+
+
+@pytest.mark.timeout(400)
+def test_hudi_writes_on_after_its_log_compaction_of_the_metadata_table_died(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Our compaction merges what that was to merge; still on the timeline, it would make every write of Apache Hudi fail."""
+    sides = Sides(tmp_path / "table", hudi)
+    metadata = hudimeta.Table(sides.path).snapshot().metadata
+    assert metadata is not None
+    died = max(metadata.timeline.last_time, metadata.data_timeline.last_time)[:-4] + "9999"
+    folder = sides.path / ".hoodie" / "metadata" / ".hoodie" / "timeline"
+    planned = encode_compaction_plan(compaction.plan(metadata).slices(), of_logs=True)
+    (folder / f"{died}.logcompaction.requested").write_bytes(planned)
+    (folder / f"{died}.logcompaction.inflight").touch()
+    sides.agree()
+    sides.ours.options = {**INDEXED, "hoodie.metadata.compact.max.delta.commits": "1"}
+    sides.write(sides.ours, 15, 35, 4)
+    assert any(folder.glob("*.commit"))
+    sides.agree()
+    sides.go_on(5)

@@ -129,6 +129,32 @@ def test_a_merge_is_not_used_after_the_table_was_changed_below_it(
     assert not prepared.fits(_metadata(table.session()))
 
 
+def test_a_log_compaction_of_apache_hudi_that_died_is_taken_back_before_a_compaction(tmp_path: Path) -> None:
+    """Apache Hudi would run it first, and refuse to write: "a compaction instant with greater timestamp exists"."""
+    options = {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "100"}
+    table = ModelledTable(str(tmp_path / "t"), options)
+    for turn in range(3):
+        table.write(Operation.UPSERT, simple_rows(range(4), turn))
+    session = table.session()
+    found = _metadata(session)
+    instant, planned = session.times.next(found.timeline.last_time), compaction.plan(found)
+    inner = tmp_path / "t" / ".hoodie" / "metadata"
+    (inner / ".hoodie" / "timeline" / f"{instant}.logcompaction.requested").write_bytes(planned.encode())
+    (inner / ".hoodie" / "timeline" / f"{instant}.logcompaction.inflight").touch()
+    half = inner / "files" / f".files-0000-0_{instant}.log.1_0-1-1"
+    half.write_bytes(b"#HUDI#")
+    assert compaction.is_due(found, 1)
+    assert not compaction.is_due(_metadata(table.session()), 1), "the next write takes it back first"
+    rows = simple_rows(range(2, 6), 9)
+    write_rows(WriteSession(open_storage(table.path), COMPACT_ALWAYS), Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, rows)
+    assert list(inner.rglob("*.commit"))
+    assert not list(inner.rglob("*.logcompaction.*"))
+    assert not half.exists()
+    table.check()
+    check_all(table.storage)
+
+
 def test_one_writer_merges_and_another_when_that_one_died() -> None:
     alone = [fresh for fresh in range(28) if compaction.falls_to(fresh, 10, pending=False)]
     assert alone == [10, 15, 20, 25], "the one whose commit makes it due, and one now and then"
