@@ -14,6 +14,7 @@ from hudimeta.table.clustering_plan import decode_clustering_plan
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import naming
 from hudimeta.timeline.archived import ArchivedRecords
+from hudimeta.timeline.clean_record import emptied_by
 from hudimeta.types import Action, Instant, State, TableType
 
 __all__ = ["PROCEDURES", "clustering_rows", "compaction_rows"]
@@ -74,7 +75,7 @@ def _show_cleans_metadata(call: ProcedureCall) -> Rows:
 def _clean_plan(instant: Instant, plan: Mapping[str, Any]) -> tuple[Any, ...]:
     earliest = plan.get("earliestInstantToRetain") or {}
     extra = ", ".join(f"{key}={text}" for key, text in (plan.get("extraMetadata") or {}).items())
-    files, gone = plan.get("filePathsToBeDeletedPerPartition") or {}, plan.get("partitionsToBeDeleted") or ()
+    files, gone = plan.get("filePathsToBeDeletedPerPartition") or {}, emptied_by(plan)
     who = (instant.time, instant.state.name, instant.action.value, earliest.get("timestamp"))
     what = (plan.get("lastCompletedCommitTimestamp"), plan.get("policy"), plan.get("version"))
     return (*who, *what, len(files), len(gone), extra or None)

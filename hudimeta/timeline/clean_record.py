@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,30 @@ from hudimeta.types import Action, Instant, State
 if TYPE_CHECKING:
     from hudimeta.timeline.active import Timeline
 
-__all__ = ["CleanPlan", "being_cleaned", "decode_plan", "encode_metadata", "encode_plan", "is_partial", "savepoints_of"]
+__all__ = [
+    "CleanPlan",
+    "being_cleaned",
+    "decode_plan",
+    "emptied_by",
+    "encode_metadata",
+    "encode_plan",
+    "is_partial",
+    "savepoints_of",
+]
 
 SAVEPOINTS_KEY = "savepointed_timestamps"
 """Entry of a clean's extraMetadata, Apache Hudi's too: savepointed moments, separated by commas."""
 
 PARTIAL_KEY = "hudimeta.clean.partial"
 """Entry of the extraMetadata of a clean of ours that looked at some partitions alone."""
+
+
+EMPTIED_KEY = "hudimeta.clean.emptied"
+"""Entry of the extraMetadata of a plan of ours: a JSON list of the partitions that have no file afterwards.
+
+The plan's own list of them stays empty: whoever runs the plan in our place, Apache Hudi, deletes the folders of those with all
+that is in them, and with that what was written there since.
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +82,7 @@ class CleanPlan(Report):
 def encode_plan(root: str, the_plan: CleanPlan) -> bytes:
     """As the Avro container in the requested file; `root` is the table's own path."""
     earliest = the_plan.earliest
-    record = {
+    record: dict[str, Any] = {
         "earliestInstantToRetain": None
         if earliest is None
         else {"timestamp": earliest.time, "action": earliest.action.value, "state": earliest.state.name},
@@ -76,8 +94,8 @@ def encode_plan(root: str, the_plan: CleanPlan) -> bytes:
             partition: [{"filePath": f"{root}/{join(partition, n)}", "isBootstrapBaseFile": False} for n in names]
             for partition, names in the_plan.files.items()
         },
-        "partitionsToBeDeleted": list(the_plan.emptied),
-        "extraMetadata": the_plan.extra,
+        "partitionsToBeDeleted": [],
+        "extraMetadata": the_plan.extra | ({EMPTIED_KEY: json.dumps(the_plan.emptied)} if the_plan.emptied else {}),
     }
     return encode_container(CLEANER_PLAN, [record])
 
@@ -92,7 +110,7 @@ def decode_plan(record: Mapping[str, Any]) -> CleanPlan:
             partition: tuple(entry["filePath"].rpartition("/")[2] for entry in entries)
             for partition, entries in (record["filePathsToBeDeletedPerPartition"] or {}).items()
         },
-        tuple(record["partitionsToBeDeleted"] or ()),
+        emptied_by(record),
         record["lastCompletedCommitTimestamp"],
         savepoints_of(record),
         is_partial(record),
@@ -114,6 +132,12 @@ def savepoints_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Savepointed moments that a plan, or the metadata of a clean, respected."""
     text = (record.get("extraMetadata") or {}).get(SAVEPOINTS_KEY) or ""
     return tuple(filter(None, text.split(",")))
+
+
+def emptied_by(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Partitions that have no file when a plan, whoever made it, was run."""
+    own = json.loads((record.get("extraMetadata") or {}).get(EMPTIED_KEY) or "[]")
+    return (*(record.get("partitionsToBeDeleted") or ()), *own)
 
 
 def is_partial(record: Mapping[str, Any]) -> bool:

@@ -134,6 +134,29 @@ def test_each_runs_what_the_other_planned(hudi: ApacheHudi, tmp_path: Path, kind
 
 
 @pytest.mark.timeout(600)
+def test_hudi_runs_our_plan_when_the_partition_that_it_empties_was_filled_again(hudi: ApacheHudi, tmp_path: Path) -> None:
+    policy = {"hoodie.clean.commits.retained": "1"}
+    sides = Sides(tmp_path / "table", hudi, "COPY_ON_WRITE", policy)
+    sides.write(sides.ours, 0, 12, 1)
+    sides.table.delete_partition("2026-03")
+    sides.model.remove([one for one in sides.model.sorted() if one["month"] == "2026-03"])
+    for ts in (2, 3):
+        rows = [row(n, ts) for n in range(12) if n % 3 < 2]
+        sides.ours.write("upsert", rows)
+        sides.model.put(rows)
+    assert sides.table.services.cleaning.plan().emptied == ("2026-03",)
+    planned = sides.table.services.cleaning.schedule()
+    assert planned
+    chosen = sides.planned(planned)
+    sides.write(sides.ours, 0, 12, 4)
+    hudi.service(sides.path, "clean", sides.given)
+    assert not sides.there(chosen)
+    sides.agree()
+    sides.write(sides.theirs, 5, 20, 5)
+    sides.agree()
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_both_choose_the_same_by_hours(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
     """Of the writes, three are older than the hours that stay readable; each side plans on a copy of its own."""

@@ -153,6 +153,22 @@ def test_a_clean_that_is_finished_late_keeps_partitions_that_were_written_meanwh
     check_all(table.storage)
 
 
+def test_who_runs_our_plan_deletes_no_folder(tmp_path: Path) -> None:
+    """Apache Hudi deletes the folders of partitions that a plan lists with all that was written there since."""
+    table = emptied_partition(tmp_path / "t")
+    cleaning = Table(table.path, {"hoodie.clean.commits.retained": "1"}).services.cleaning
+    planned = cleaning.schedule()
+    assert planned is not None
+    timeline = Table(table.path).timeline
+    (waiting,) = (i for i in timeline.pending if i.time == planned)
+    record = timeline.plan(waiting)
+    assert set(record["filePathsToBeDeletedPerPartition"]) == {"p0", "p1"}
+    assert record["partitionsToBeDeleted"] == []
+    assert cleaning.execute(planned).plan.emptied == ("p1",), "by ourselves it is forgotten"
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
 def test_an_empty_plan_is_named(tmp_path: Path) -> None:
     table = written(tmp_path / "t", 4)
     options = {"hoodie.clean.commits.retained": "1"}
