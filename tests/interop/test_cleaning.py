@@ -148,11 +148,12 @@ def test_hudi_runs_our_plan_when_the_partition_that_it_empties_was_filled_again(
     planned = sides.table.services.cleaning.schedule()
     assert planned
     chosen = sides.planned(planned)
-    sides.write(sides.ours, 0, 12, 4)
-    hudi.service(sides.path, "clean", sides.given)
+    sides.theirs.options["hoodie.clean.automatic"] = "true"
+    sides.write(sides.theirs, 0, 12, 4)  # and right after that it runs what is planned
+    assert chosen
     assert not sides.there(chosen)
     sides.agree()
-    sides.write(sides.theirs, 5, 20, 5)
+    sides.write(sides.ours, 5, 20, 5)
     sides.agree()
 
 
