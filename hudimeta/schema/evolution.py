@@ -123,9 +123,10 @@ def check_key_texts(change: SchemaChange, names: Iterable[str]) -> None:
 
 def _spells_alike(old: pa.DataType, new: pa.DataType) -> bool:
     types = pa.types
-    if types.is_decimal(old) and types.is_decimal(new):
-        return bool(old.scale == new.scale)
-    return not (types.is_integer(old) and types.is_floating(new))
+    if types.is_decimal(new):
+        scale = old.scale if types.is_decimal(old) else 0 if types.is_integer(old) else None
+        return bool(new.scale == scale)
+    return not types.is_floating(new) or old == new
 
 
 class _SideBySide:

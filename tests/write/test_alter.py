@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,32 @@ def test_writes_add_and_widen_columns_of_an_altered_table_in_its_history(tmp_pat
         table.upsert(rows.append_column("many", pa.array([[1]], pa.list_(pa.int32()))))
     assert {r["id"]: r for r in contents(table)} == found
     check_all(open_storage(tmp_path / "t"))
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "alike", "other"),
+    [
+        (pa.int32(), 1, pa.decimal128(12, 0), pa.decimal128(12, 2)),
+        (pa.int64(), 1, pa.string(), pa.float64()),
+        (pa.string(), "1", pa.binary(), pa.decimal128(12, 2)),
+        (pa.float32(), 1.1, pa.string(), pa.float64()),
+        (pa.decimal128(4, 1), Decimal("1.5"), pa.decimal128(9, 1), pa.decimal128(9, 2)),
+    ],
+    ids=str,
+)
+def test_keys_and_partitions_get_no_type_that_spells_them_anew(
+    tmp_path: Path, old: pa.DataType, value: object, alike: pa.DataType, other: pa.DataType
+) -> None:
+    schema = pa.schema([("id", old), ("p", old), ("n", pa.int64())])
+    table = Table.create(tmp_path / "t", schema, key="id", ordering="n", partition_by=["p"])
+    table.upsert(pa.table({"id": [value], "p": [value], "n": [1]}, schema=schema))
+    for column in ("id", "p"):
+        with pytest.raises(UnsupportedEvolution, match="spells its values anew"):
+            table.alter(retype={column: other})
+    table.alter(retype={"id": alike})
+    rows = table.scan(columns=["id", "p", "n"]).to_table()
+    table.upsert(rows.set_column(2, "n", pa.array([2])))
+    assert table.scan(columns=["n"]).to_table().column("n").to_pylist() == [2], "the key is found by its text"
 
 
 def test_a_compaction_that_was_planned_before_keeps_every_value(tmp_path: Path) -> None:
