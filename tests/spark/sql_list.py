@@ -141,6 +141,7 @@ SECTIONS: dict[str, list[Listed]] = {
         _INSERT,
         Listed("INSERT INTO trips (uuid, city, ts, fare) VALUES ('u5', 'rome', 5, 5.5)", _DML),
         Listed("INSERT INTO trips PARTITION (city = 'rome') SELECT 6, 'u6', 'rider-F', 6.5", _DML),
+        Listed("INSERT INTO trips SELECT 'lima' AS city, 'u13' AS uuid, 'rider-M' AS rider, 1.5D AS fare, 13L AS ts", _DML),
         Listed("UPDATE trips SET fare = fare * 2, ts = ts + 10 WHERE rider = 'rider-A'", _DML),
         Listed("DELETE FROM trips WHERE uuid = 'u2'", _DML),
         Listed(

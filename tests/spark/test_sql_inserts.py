@@ -46,6 +46,8 @@ def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     attached.sql(f"insert into {t} by name select 'd' as month, 4 as id, 1.5 as fare, 7 as ts")
     attached.sql(f"insert into {t} by name select 'g' as month, 7 as ID")
     attached.sql(f"insert into {t} partition (month = 'h') by name select 8 as id")
+    attached.sql(f"insert into {t} select 'i' as Month, 9L as ts, 90.5D as fare, 9 as id")
+    attached.sql(f"insert into {t} partition (month = 'j') select 8L as ts, 80.5D as fare, 10 as id")
     attached.sql(f"insert into table {t} partition (month = 'e') select 5, 2.5, 1")
     attached.sql(f"insert into {t} partition (month) (ts, month, id) select 1L, 'f', 6")
     attached.sql(f"insert into {t} select id + 10, fare, ts, month from {t}")
@@ -54,10 +56,12 @@ def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     attached.sql("insert into identifier('default.' || :t) select :id, 1.0, 1, 'named'", {"t": t, "id": 103})
     attached.sql("update identifier(?) set identifier('fare') = ? where id = 103", [t, 7.5])
     attached.sql(f"insert into {t} select * from {{frame}}", frame=attached.sql("select 102, 1.0, 1, 'frame'"))
-    months = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f", 7: "g", 8: "h"}
-    more = {100: "what?", 101: "it's :id", 102: "frame", 103: "named"}
+    attached.sql(f"insert into {t} select 104 as id, 1.0 as fare, 104 as id, 'twice' as month")
+    months = dict(enumerate("abcdefghij", start=1))
+    more = {100: "what?", 101: "it's :id", 102: "frame", 103: "named", 104: "twice"}
     assert dict(rows(attached, t, "id, month")) == {**months, **{i + 10: m for i, m in months.items()}, **more}
     assert rows(attached, f"{t} where id in (4, 7, 103)", "fare, ts") == [(1.5, 7), (7.5, 1), (None, None)]
+    assert rows(attached, f"{t} where id in (9, 10, 104)", "id, fare, ts") == [(10, 80.5, 8), (104, 1.0, 104), (9, 90.5, 9)]
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         attached.sql("delete from identifier(:t) where id = 1", {"t": "nothing_of_this_name"})
     check(Path(table_of(attached, t).path))
@@ -89,6 +93,16 @@ def test_columns_declared_not_null_hold_no_null(attached: SparkSession, name: Na
     assert attached.table(like).schema["s"] == attached.table(t).schema["s"]
 
 
+def test_fields_of_structs_go_by_name_where_all_columns_do(attached: SparkSession, name: Name) -> None:
+    t = name()
+    attached.sql(f"create table {t} (id int, s struct<a: int, b: int>) using hudimeta tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {t} select named_struct('b', 2, 'a', 1) as s, 1 as id")
+    attached.sql(f"insert into {t} values (2, named_struct('c', 1, 'd', 2))")
+    assert rows(attached, t, "id, s.a, s.b") == [(1, 1, 2), (2, 1, 2)]
+    with pytest.raises(Exception, match=r"CANNOT_SAFELY_CAST|HUDIMETA_|INVALID_COLUMN_OR_FIELD"):
+        attached.sql(f"insert into {t} select 'x' as s, 3 as id")
+
+
 def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkSession, name: Name) -> None:
     t = name()
     attached.sql(
@@ -99,6 +113,8 @@ def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkS
     assert rows(attached, t, "id, n, day") == [(1, 1, date(2026, 1, 31)), (2, 2, date(2026, 2, 28))]
     attached.sql(f"insert overwrite {t} partition (n = '1', day = '2026-01-31') select 3")
     assert rows(attached, t, "id, n") == [(2, 2), (3, 1)]
+    attached.sql(f"insert into {t} partition (day, n) select 4, 5, date'2026-05-05'")  # in the order of the table
+    assert rows(attached, f"{t} where id = 4") == [(4, 5, date(2026, 5, 5))]
     with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
         attached.sql(f"insert into {t} partition (n = 'x', day = '2026-01-31') select 4")
 

@@ -45,7 +45,7 @@ def routed(path: Path | str) -> bool:
     return any(note.startswith("routed: ") for note in last_commit(str(path)).notes)
 
 
-def test_rows_are_inserted_by_place(attached: SparkSession, name: str, tmp_path: Path) -> None:
+def test_rows_are_inserted_by_place_or_by_all_names(attached: SparkSession, name: str, tmp_path: Path) -> None:
     create(tmp_path / "t", indexes=["record_index"])
     attached.sql(f"create table {name} using hudimeta location '{tmp_path / 't'}'")
     placed(attached, [3, 20], 2).toDF("a", "b", "c", "d").write.insertInto(name)
@@ -67,6 +67,9 @@ def test_rows_are_inserted_by_place(attached: SparkSession, name: str, tmp_path:
         placed(attached, [1], 5).drop("x").write.insertInto(name)
     placed(attached, [2], 5).write.option("hoodie.datasource.write.operation", "delete").insertInto(name)
     assert shown(attached, name) == [(1, 4, 4.0)]
+    frame = placed(attached, [7], 5)
+    frame.select(*reversed(frame.columns)).write.insertInto(name)
+    assert shown(attached, name) == [(1, 4, 4.0), (7, 5, 35.0)]
     placed(attached, [7], 6).write.option("hudimeta.write.routed", False).insertInto(name)
     assert not routed(tmp_path / "t")
     check(tmp_path / "t")

@@ -1,10 +1,11 @@
-"""Rows brought to a table's columns as Spark's own INSERT does it: by place or by name, with its rules of store assignment."""
+"""Rows brought to a table's columns as an INSERT does it: by place or by name, with its rules of store assignment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StructField, StructType
@@ -15,9 +16,29 @@ from hudimeta.sql import quoted
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["all_of_both", "assigned", "column_of", "filled", "same_named"]
+__all__ = ["all_of_both", "assigned", "assigned_as_named", "column_of", "filled", "same_named"]
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
+
+
+_NOT_BY_NAMES = ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA", "INCOMPATIBLE_DATA_FOR_TABLE.AMBIGUOUS_COLUMN_NAME")
+"""What Spark says of rows that do not have each of a table's columns, and field of its structs, once by its name."""
+
+
+def assigned_as_named(jvm: Jvm | None, table: str, columns: StructType, rows: DataFrame) -> DataFrame:
+    """Rows with exactly a table's columns and types: by name where each is found by its name, else by place.
+
+    So Apache Hudi takes the rows of an INSERT that names no columns. Args, raises: See `assigned`.
+    """
+    if jvm is None:
+        named = sorted(name.lower() for name in rows.columns) == sorted(name.lower() for name in columns.names)
+        return _assigned_by_server(table, columns, rows, by_name=named)
+    try:
+        return assigned(jvm, table, columns, rows, by_name=True)
+    except AnalysisException as error:
+        if error.getCondition() not in _NOT_BY_NAMES:
+            raise
+    return assigned(jvm, table, columns, rows)
 
 
 def assigned(jvm: Jvm | None, table: str, columns: StructType, rows: DataFrame, *, by_name: bool = False) -> DataFrame:

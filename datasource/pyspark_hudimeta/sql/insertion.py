@@ -14,7 +14,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import Insert, is_constant, quoted, with_defaults, with_literals
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
+from pyspark_hudimeta.routed.assignment import assigned, assigned_as_named, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.constants import raise_at_once
 from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like
@@ -175,6 +175,8 @@ class _Insertion:
             rows, by_name = self._placed(rows), False
         elif statement.columns is not None or (by_name and self._frame is None):
             rows = filled(columns, rows, statement.columns or rows.columns, self._defaults)
+        elif not by_name:
+            return assigned_as_named(jvm, name, columns, rows)
         return assigned(jvm, name, columns, rows, by_name=by_name)
 
     def _query(self) -> str:
@@ -188,23 +190,30 @@ class _Insertion:
         columns = self._entry.columns
         if self._statement.columns is not None:
             return [column_of(columns, name) for name in self._statement.columns]
-        return [c for c in columns.names if c not in self._given] + [c for c in self._given if c not in self._fixed]
+        return [name for name in columns.names if name not in self._fixed]
 
     def _placed(self, rows: DataFrame) -> DataFrame:
-        """Rows with the values of PARTITION: what it leaves to the query comes last there, in the order of the clause."""
-        columns, statement = self._entry.columns, self._statement
+        """Rows with the values of PARTITION; what it leaves to the query is found there as without PARTITION."""
+        columns = self._entry.columns
         if sorted(self._given) != sorted(self._fields):
             allowed = f"all partition columns: {', '.join(self._fields)}" if self._fields else "nothing, without partitions"
             raise ConfigError("PARTITION", ", ".join(self._given), allowed)
-        from_query = [column_of(columns, name) for name in rows.columns] if statement.by_name else self._from_query()
-        if set(from_query) & set(self._fixed):
-            raise ConfigError("INSERT", ", ".join(from_query), "columns that PARTITION gives no value")
         kept = StructType([c for c in columns if c.name not in self._fixed])
         # As Spark takes them: `PARTITION (day = '2026-01-31')` is the text of a date, which a row's value must not be.
         constants = {name: expr(value).cast(columns[name].dataType) for name, value in self._fixed.items()}
-        found = filled(kept, rows, from_query, self._defaults)
+        found = self._beside(kept, rows)
         found = found.withColumns(constants) if constants else found  # Connect takes no empty list
         return found.select(*map(quoted, columns.names))
+
+    def _beside(self, kept: StructType, rows: DataFrame) -> DataFrame:
+        """The columns that PARTITION gives no value."""
+        statement, columns = self._statement, self._entry.columns
+        if statement.columns is None and not statement.by_name:
+            return assigned_as_named(self._session.jvm, self._entry.name.sql, kept, rows)
+        named = [column_of(columns, name) for name in statement.columns or rows.columns]
+        if set(named) & set(self._fixed):
+            raise ConfigError("INSERT", ", ".join(named), "columns that PARTITION gives no value")
+        return filled(kept, rows, named, self._defaults)
 
 
 def _constant(name: str, value: str) -> str:
