@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, HudiError, StorageError, UnsupportedFeature
 from hudimeta.formats.orc_file import OrcFile
+from hudimeta.formats.parquet import READ_INT96
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,7 @@ __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_
 
 _LARGE_GROUP, _PORTION_ROWS = 1 << 18, 1 << 14
 """Row groups of more rows than the first are read in portions: what repeats takes no room in a file, but does in memory."""
+_HOW = {"coerce_int96_timestamp_unit": READ_INT96}
 _MAPPED_GAP = 4 << 10
 """As `MAX_GAP`, of a file in memory: no request is saved by reading what is not needed."""
 
@@ -158,7 +160,7 @@ class _ParquetFile:
     def _parquet(self) -> Any:
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self._file, metadata=self._metadata, page_checksum_verification=True, pre_buffer=True)
+        return pq.ParquetFile(self._file, metadata=self._metadata, page_checksum_verification=True, pre_buffer=True, **_HOW)
 
     @property
     def row_groups(self) -> int:
@@ -181,14 +183,14 @@ class _ParquetFile:
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
         with pages_named(self.path, self._file, self._metadata, [number], columns):
             rows = self._parquet.read_row_group(number, columns=columns)
-            return _as_many(rows, self.rows_of(number), self.path)
+            return self.footer.moments.of(_as_many(rows, self.rows_of(number), self.path))
 
     def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         left = self.rows_of(number)
         with pages_named(self.path, self._file, self._metadata, [number], columns):
             for batch in self._parquet.iter_batches(_PORTION_ROWS, row_groups=[number], columns=columns):
                 left -= batch.num_rows
-                yield pa.Table.from_batches([batch])
+                yield self.footer.moments.of(pa.Table.from_batches([batch]))
         if left:
             raise CorruptFileError(
                 self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
@@ -207,11 +209,11 @@ class _ParquetFile:
         if pages is None:
             return None
         coded = self._coded(number, columns)
-        file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True, read_dictionary=coded)
+        file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True, read_dictionary=coded, **_HOW)
         with pages_named(self.path, self._file, self._metadata, [number], columns):
             # So little is done sooner than handed to threads.
             rows = _as_many(file.read_row_group(0, columns=columns, use_threads=False), int(pages.kept.sum()), self.path)
-        return rows.filter(pa.array(matches[pages.kept])), rows.num_rows
+        return self.footer.moments.of(rows.filter(pa.array(matches[pages.kept]))), rows.num_rows
 
     def _coded(self, number: int, columns: Sequence[str]) -> list[str]:
         """Texts that stand in a row group as codes: few of them are made texts."""

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.parquet import of_any_calendar
 from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of, scalar_of, single_array
 from hudimeta.metadata.bounds import Bounds, encode_bounds, order_value, read_bounds, typed_bounds
 from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_texts, join_binary
@@ -238,6 +239,8 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     if pa.types.is_timestamp(wanted):
         doubtful = (ordinals == 0) & ~numpy_of(fill_null(column_of(table, "is_tight_bound"), False))
         low, high = (_in_one_unit(bounds, doubtful) for bounds in (low, high))
+    if pa.types.is_date32(wanted) or pa.types.is_timestamp(wanted):
+        low, high = of_any_calendar(low, high, column_of(table, "is_tight_bound"))  # which footers tell, but no record
     if is_text(wanted):
         low, high = _in_byte_order(low, high, column_of(table, "is_tight_bound"))
     if is_raw(wanted):

@@ -54,7 +54,7 @@ def bounded_leaves(footer: ParquetFooter, wanted: Mapping[str, pa.DataType]) -> 
     for at, path in enumerate(footer.leaf_paths):
         if path in wanted and not footer.metadata.schema.column(at).max_repetition_level:
             kind = field_type(footer.arrow_schema, path)
-            if kind is not None and _is_ordered(kind) and _is_like(kind, wanted[path]):
+            if kind is not None and _is_ordered(kind, footer) and _is_like(kind, wanted[path]):
                 yield BoundedLeaf(path, at, kind, wanted[path])
 
 
@@ -127,9 +127,11 @@ def _as_doubles(bounds: ColumnBounds) -> ColumnBounds:
     return replace(bounds, min=low, max=high)
 
 
-def _is_ordered(kind: pa.DataType) -> bool:
-    """Types whose bounds Parquet and Arrow order and spell alike."""
+def _is_ordered(kind: pa.DataType, footer: ParquetFooter) -> bool:
+    """Types whose bounds Parquet and Arrow order and spell alike, unless a file has moments of an older calendar."""
     t = pa.types
+    if t.is_temporal(kind) and not footer.moments.are_plain:
+        return False
     if t.is_timestamp(kind):
         return kind.unit in ("ms", "us")
     simple = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_date32(kind)

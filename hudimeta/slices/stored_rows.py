@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
-from hudimeta.formats.parquet import ParquetFooter, footer_of
+from hudimeta.formats.parquet import READ_INT96, ParquetFooter, footer_of
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform
@@ -96,14 +96,15 @@ class StoredRowsReader:
             return self._whole(FileSlice(partition_path, file_name.file_id, file_name.instant, name, size), self.sources)
         with self.storage.open_input(path) as source, damage_named(path):
             metadata = read_metadata(source, path, size)
-            coded = self._coded(metadata)
+            coded, how = self._coded(metadata), {"coerce_int96_timestamp_unit": READ_INT96}
             # Damage that went unnoticed here would have a right checksum in the new file.
-            file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True)
+            file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True, **how)
             with pages_named(path, source, metadata, range(metadata.num_row_groups), None):
                 asked = touched if self.history is None and self.virtual is None else None
                 kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked)
                 groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
                 rows = file.read() if kept is None else file.read_row_groups(groups)
+                rows = footer_of(metadata, path).moments.of(rows)
         expected = sum(metadata.row_group(number).num_rows for number in groups)
         if rows.num_rows != expected:
             raise CorruptFileError(path, 0, f"{expected} rows", rows.num_rows)

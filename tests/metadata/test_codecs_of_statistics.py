@@ -16,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.parquet import column_bounds
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.record import BoundKind, layout_of, schema_text
+from hudimeta.metadata.statistics import file_statistics
 from tests.metadata.expected_forms import WRAPPERS, bound
 from tests.metadata.plain_records import INT, LAYOUTS, LONG, NAME, NAMESPACE, TEXT, without_logical_types, write
 
@@ -196,3 +198,16 @@ def test_old_layouts_without_later_fields_are_read() -> None:
     (row,) = column_stats.typed(table, pa.date32()).to_pylist()
     assert (row["min"], row["max"], row["value_count"]) == (None, dt.date(2022, 1, 8), 3)
     assert row["is_tight_bound"] is False
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us", "UTC")])
+def test_bounds_before_the_calendars_are_one_are_unknown_unless_they_are_ours(kind: pa.DataType) -> None:
+    """A file of Spark's row writer can hold days of the older calendar, and a record does not say so."""
+    early, late = (scalar.cast(kind) for scalar in pa.array([dt.date(1500, 3, 11), dt.date(2026, 1, 1)]))
+    for tight, low in ((False, None), (True, early.as_py())):
+        bounds = column_bounds(pa.table({"c": pa.array([early, late], kind)}), ["c"])
+        table = file_statistics(bounds, "", "f.parquet", "V1", {})
+        at = table.schema.get_field_index("is_tight_bound")
+        table = table.set_column(at, "is_tight_bound", pa.array([tight]))
+        (row,) = column_stats.typed(table, kind).to_pylist()
+        assert (row["min"], row["max"]) == (low, late.as_py())

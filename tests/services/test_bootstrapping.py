@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,27 @@ def test_writers_and_services_open_the_source_with_the_options_of_its_store(
     assert len(opened) > 3
     assert all(options == stores for options in opened)
     assert table.scan().count() == 21
+
+
+@pytest.mark.parametrize("mode", ["METADATA_ONLY", "FULL_RECORD"])
+def test_moments_of_sparks_own_files_are_what_spark_reads(tmp_path: Path, mode: str) -> None:
+    """Spark stores INT96 unless it is told otherwise, and days of the calendar of before 1582 where it is told so."""
+    source, path = tmp_path / "source", tmp_path / "t"
+    source.mkdir()
+    at = [dt.datetime(year, 3, 1, tzinfo=dt.timezone.utc) for year in (2026, 9999)]
+    stored = {"id": ["a", "b"], "day": pa.array([20455, -171595], pa.int32()).cast(pa.date32()), "at": pa.array(at)}
+    entries = {"org.apache.spark.version": "3.5.6", "org.apache.spark.legacyDateTime": "", "org.apache.spark.timeZone": "UTC"}
+    rows = pa.table(stored)
+    with pq.ParquetWriter(source / "f.parquet", rows.schema, use_deprecated_int96_timestamps=True, store_schema=False) as file:
+        file.write_table(rows)
+        file.add_key_value_metadata(entries)
+    hudimeta.bootstrap(source, path, key="id", mode=mode)
+    table = Table(path)
+    expected = [("a", dt.date(2026, 1, 2), at[0]), ("b", dt.date(1500, 3, 1), at[1])]
+    assert table.schema.field("at").type == pa.timestamp("us", "UTC")
+    for again in (True, False):
+        for where, found in ((None, expected), ("day = date'1500-03-01'", expected[1:]), ("at > '9000-01-01'", expected[1:])):
+            shown = table.scan(where, columns=["id", "day", "at"]).to_table().to_pylist()
+            assert sorted((row["id"], row["day"], row["at"]) for row in shown) == found, where
+        if again:  # which writes the other row of the file anew
+            table.upsert({"id": ["a"], "day": [expected[0][1]], "at": [at[0]]})

@@ -185,12 +185,15 @@ def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from hudimeta.formats.parquet import READ_INT96, Moments
+
+    how = {"coerce_int96_timestamp_unit": READ_INT96}
     try:
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content)), page_checksum_verification=True)
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content)), page_checksum_verification=True, **how)
         names = file.schema_arrow.names
         _check_names(block, names)
         chosen = None if columns is None else [name for name in names if name in set(columns)]
-        table = file.read(columns=chosen)
+        table = Moments(file.metadata, block.path).of(file.read(columns=chosen))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise block.damaged("a Parquet file", str(error).strip().split("\n")[0], at=0) from error
     if table.num_rows != file.metadata.num_rows:

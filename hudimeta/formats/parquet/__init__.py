@@ -12,6 +12,7 @@ from hudimeta.formats.parquet.footer import (
 )
 from hudimeta.formats.parquet.footer_entries import BloomSettings, footer_entries
 from hudimeta.formats.parquet.key_column import read_key_column
+from hudimeta.formats.parquet.moments import READ_INT96, Moments, of_any_calendar
 from hudimeta.formats.parquet.seal import blank_entries, check_seal, entry_in, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
 from hudimeta.formats.parquet.writer import (
@@ -26,10 +27,12 @@ __all__ = [
     "CALENDAR_KEY",
     "MAX_KEY_KEY",
     "MIN_KEY_KEY",
+    "READ_INT96",
     "BaseFileSummary",
     "ParquetFileWriter",
     "BloomSettings",
     "BoundsOfColumns",
+    "Moments",
     "ParquetFooter",
     "ParquetSettings",
     "blank_entries",
@@ -41,6 +44,7 @@ __all__ = [
     "footer_of",
     "known_keys",  # the bloom filter of a file's next version
     "leaf_names",
+    "of_any_calendar",
     "open_verified",
     "page_index",  # where the pages of a file lie, and their bounds
     "pages",  # some pages of a file

@@ -26,6 +26,7 @@ import pyarrow as pa
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.bounds import extremes, union_of
+from hudimeta.formats.parquet.moments import CALENDAR_KEY, Moments
 from hudimeta.formats.parquet.seal import own_entries
 
 if TYPE_CHECKING:
@@ -52,9 +53,6 @@ BLOOM_TYPE_KEY = "hoodie_bloom_filter_type_code"
 MIN_KEY_KEY, MAX_KEY_KEY = "hoodie_min_record_key", "hoodie_max_record_key"
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
-CALENDAR_KEY = "org.apache.spark.version"
-"""Files with a Spark version from 3.0 on have dates of the calendar that Arrow knows; without one Spark refuses to read dates
-before 1582 and timestamps before 1900."""
 
 NAN_IS_COUNTED_BY = "parquet-mr"
 """Java's writers, whose name begins so, record NaN as the maximum; others leave NaN out of the bounds."""
@@ -113,9 +111,14 @@ class ParquetFooter:
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them (all three list layouts), without metadata."""
+        """The columns as they are read (all three list layouts), without metadata."""
         with _damage_told(self.path, "columns that Arrow knows"):
-            return self.metadata.schema.to_arrow_schema().remove_metadata()
+            return self.moments.schema(self.metadata.schema.to_arrow_schema().remove_metadata())
+
+    @cached_property
+    def moments(self) -> Moments:
+        """What its dates and moments are."""
+        return Moments(self.metadata, self.path)
 
     @cached_property
     def leaf_paths(self) -> list[str]:
@@ -182,7 +185,7 @@ class ParquetFooter:
     ) -> tuple[pa.Scalar, pa.Scalar]:
         """Bounds over all row groups; unknown as soon as one group with values has none."""
         unknown = pa.scalar(None, kind), pa.scalar(None, kind)
-        if pa.types.is_null(kind) or pa.types.is_nested(kind):
+        if pa.types.is_null(kind) or pa.types.is_nested(kind) or (_is_moment(kind) and not self.moments.are_plain):
             return unknown
         values: list[Any] = []
         for statistics, nulls, chunk in zip(found, counts, chunks, strict=True):

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.parquet.footer import CALENDAR_KEY
+from hudimeta.formats.parquet.moments import CALENDAR_KEY, Moments
 from hudimeta.formats.parquet.one_text import one_text
 from hudimeta.formats.parquet.seal import INDEX_KEY, blank_entries, sealed_end
 from hudimeta.formats.parquet.thrift import VARINT, Elements, Fields, decode_struct, encode_struct, integer, zigzag
@@ -39,7 +39,6 @@ __all__ = ["StitchSource", "stitch", "why_not_stitched"]
 
 _I16, _I32, _I64, _BINARY, _STRUCT = 4, 5, 6, 8, 12
 _ROWS, _GROUPS, _ENTRIES = 3, 4, 5
-_REBASED = "org.apache.spark.legacy"
 """Entries of Spark that begin so say that dates or timestamps are those of another calendar."""
 _ARROW = "parquet-cpp-arrow"
 """How its name as a writer begins."""
@@ -104,7 +103,7 @@ def why_not_stitched(sources: Sequence[StitchSource], schema: pa.Schema, name_co
             return f"{source.path} is of another writer than {first.path}"
         if source.entry(CALENDAR_KEY) != first.entry(CALENDAR_KEY):
             return f"{source.path} says otherwise of its calendar than {first.path}"
-        if any(key.startswith(_REBASED.encode()) for key in metadata.metadata or {}):
+        if Moments(metadata).are_old:
             return f"{source.path} has dates of an older calendar"
     if schema.names.count(name_column) != 1 or first.metadata.schema.column(_place_of(first, name_column)).path != name_column:
         return f"there is no column {name_column}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hudimeta.formats.base_file import damage_named
-from hudimeta.formats.parquet import BoundsOfColumns, column_bounds, read_footer
+from hudimeta.formats.parquet import READ_INT96, BoundsOfColumns, column_bounds, read_footer
 from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.indexes.protocol import CommitChange, IndexSource
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -84,7 +84,9 @@ def _of_base(storage: Storage, partition_path: str, name: str, definition: Index
         footer = read_footer(file, path)
         present = sorted({c.partition(".")[0] for c in columns} & set(footer.arrow_schema.names))
         with damage_named(path):
-            rows = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True).read(present)
+            how = {"coerce_int96_timestamp_unit": READ_INT96}
+            opened = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True, **how)
+            rows = footer.moments.of(opened.read(present))
     bounds = column_bounds(rows, columns)
     return partition_path, file_statistics(bounds, partition_path, name, _regime(definition), footer.chunk_bytes)
 
