@@ -39,7 +39,6 @@ __all__ = ["StitchSource", "stitch", "why_not_stitched"]
 
 _I16, _I32, _I64, _BINARY, _STRUCT = 4, 5, 6, 8, 12
 _ROWS, _GROUPS, _ENTRIES = 3, 4, 5
-"""Entries of Spark that begin so say that dates or timestamps are those of another calendar."""
 _ARROW = "parquet-cpp-arrow"
 """How its name as a writer begins."""
 
