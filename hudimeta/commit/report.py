@@ -28,6 +28,7 @@ _KEPT = (
     "dropped_duplicates",
     "outdated",
     "row_groups_kept",
+    "column_chunks_kept",
     "rolled_back",
     "index",
     "looked_up",
@@ -58,6 +59,7 @@ class CommitReport(Report):
         change_files_written: Files of captured changes, which are not counted above.
         file_groups_replaced: How many an overwrite took out.
         row_groups_kept: Row groups of superseded base files that were copied without decoding: none of their rows changes.
+        column_chunks_kept: Of the other row groups the column chunks that were copied: none of their cells changes.
         rolled_back: Instants of dead writes that were rolled back first.
         index: How existing rows were found, and what it cost, in words; empty when nothing was looked up.
         looked_up, found: Keys asked of the index, and those that it knew.
@@ -86,6 +88,7 @@ class CommitReport(Report):
     bytes_written: int = 0
     file_groups_replaced: int = 0
     row_groups_kept: int = 0
+    column_chunks_kept: int = 0
     rolled_back: tuple[str, ...] = ()
     index: str = ""
     looked_up: int = 0
@@ -112,6 +115,8 @@ class CommitReport(Report):
         ]
         if self.row_groups_kept:
             lines.append(f"  kept      {self.row_groups_kept:,} row groups of superseded files, copied without decoding")
+        if self.column_chunks_kept:
+            lines.append(f"  copied    {self.column_chunks_kept:,} column chunks of superseded files, of which no cell changes")
         if self.index:
             lines.append(f"  look-up   {self.index}")
         if self.unmatched_deletes:

@@ -36,6 +36,7 @@ class WrittenFile:
         slice_names: Of a log file in a table that captures changes the base file, "" for none, and the earlier log files.
         change_files: Name and bytes of the change files that were written beside it.
         groups_kept: Row groups of the superseded file that it has as they were.
+        chunks_kept: Of other row groups of that file the column chunks that it has as they were.
     """
 
     partition_path: str
@@ -56,6 +57,7 @@ class WrittenFile:
     slice_names: tuple[str, ...] = ()
     outdated: int = 0
     groups_kept: int = 0
+    chunks_kept: int = 0
 
     @property
     def path(self) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,8 @@ PIECE_ROWS = 1 << 17
 
 _GLANCE = 64
 """Cells that are compared first: where a column changes, most of them show it."""
+
+_BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 _Mask = npt.NDArray[np.bool_]
 _Indices = npt.NDArray[np.int64]
@@ -88,12 +91,15 @@ class SliceMerger:
         counts: What was done so far.
         every_row: Of a key that the base file holds more than once, lay the log's version over each row and not over the first
             alone: what Hudi does when it writes a base file anew, and not when it reads one together with its log.
+        anew: Names of the columns of which a cell may have changed so far; in all others each row that is left has the cell
+            that it had.
     """
 
     log: FoldedLog
     rules: MergeRules
     every_row: bool = False
     counts: MergeCounts = field(default_factory=MergeCounts)
+    anew: set[str] = field(default_factory=set)
     _used: _Mask = field(init=False)
 
     def __post_init__(self) -> None:
@@ -160,7 +166,7 @@ class SliceMerger:
         versions = self.log.rows.take(plain_arrays.integers(self.log.row_of[numbers[touched]]))
         target, wins = at[touched], log_wins[touched]
         if self.log.filled is None:
-            return _with_cells(rows, versions, target, [wins] * rows.num_columns, keep)
+            return self._with_cells(rows, versions, target, [wins] * rows.num_columns, keep)
         filled = self.log.filled[self.log.row_of[numbers[touched]]]
         own = own_cells(rows.take(pa.array(target)), self.rules)
         # The log's cell counts where its version wins and has it, or where the base row wins and has only a default.
@@ -169,10 +175,11 @@ class SliceMerger:
             # A base row that wins counts as written anew where it has a default to fill, also when nothing fills it.
             later = np.ones(len(target), bool) if self.rules.last_keeps_meta else wins | ~own.all(axis=1)
             from_log = [later if name in META_COLUMNS else m for name, m in zip(rows.column_names, from_log, strict=True)]
-        return _with_cells(rows, versions, target, from_log, keep)
+        return self._with_cells(rows, versions, target, from_log, keep)
 
     def _merged_by(self, merger: str, rows: pa.Table, at: _Indices, numbers: _Indices, log_wins: _Mask) -> pa.Table:
         """Rows with those at `at` merged with the log's versions `numbers` by a function of the user's."""
+        self.anew.update(rows.column_names)
         deleted = self.log.deleted[numbers]
         target = at[~deleted]
         versions = self.log.rows.take(pa.array(self.log.row_of[numbers[~deleted]]))
@@ -185,6 +192,27 @@ class SliceMerger:
         source = _sources(rows.num_rows, target, np.ones(len(target), bool))
         return pa.concat_tables([rows, merged]).take(pa.array(source[keep]))
 
+    def _with_cells(
+        self, rows: pa.Table, versions: pa.Table, target: _Indices, from_log: Sequence[_Mask], keep: _Mask
+    ) -> pa.Table:
+        """Rows with some cells of versions of those at `target`; `from_log` has a mask a column. Rows not to `keep` drop out.
+
+        A column whose cells stay as they are is handed on: few columns change in most updates, and texts are dear to copy.
+        """
+        whole, sources = bool(keep.all()), dict[int, pa.Array]()
+        columns = []
+        for name, own, other, mask in zip(rows.column_names, rows.columns, versions.columns, from_log, strict=True):
+            if whole and _same_cells(own, other, target, mask):
+                columns.append(own)
+                continue
+            self.anew.add(name)
+            if id(mask) not in sources:
+                sources[id(mask)] = plain_arrays.integers(_sources(rows.num_rows, target, mask)[keep])
+            if pa.types.is_dictionary(own.type):
+                other = other.dictionary_encode()
+            columns.append(pa.chunked_array([*own.chunks, *other.chunks], own.type).take(sources[id(mask)]))
+        return pa.Table.from_arrays(columns, schema=rows.schema)
+
     def _log_wins(self, rows: pa.Table, at: _Indices, numbers: _Indices) -> _Mask:
         if not self.rules.by_event_time:
             return np.ones(len(at), bool)
@@ -195,41 +223,36 @@ class SliceMerger:
         return wins
 
 
-def _with_cells(rows: pa.Table, versions: pa.Table, target: _Indices, from_log: Sequence[_Mask], keep: _Mask) -> pa.Table:
-    """Rows with some cells of versions of those at `target`; `from_log` has a mask a column. Rows not to `keep` drop out.
-
-    A column whose cells stay as they are is handed on: few columns change in most updates, and texts are dear to copy.
-    """
-    whole, sources = bool(keep.all()), dict[int, pa.Array]()
-    columns = []
-    for own, other, mask in zip(rows.columns, versions.columns, from_log, strict=True):
-        if whole and _same_cells(own, other, target, mask):
-            columns.append(own)
-            continue
-        if id(mask) not in sources:
-            sources[id(mask)] = plain_arrays.integers(_sources(rows.num_rows, target, mask)[keep])
-        if pa.types.is_dictionary(own.type):
-            other = other.dictionary_encode()
-        columns.append(pa.chunked_array([*own.chunks, *other.chunks], own.type).take(sources[id(mask)]))
-    return pa.Table.from_arrays(columns, schema=rows.schema)
-
-
 def _same_cells(own: pa.ChunkedArray, other: pa.ChunkedArray, target: _Indices, from_log: _Mask) -> bool:
     """Whether the cells at `target` hold already, to the bit, what `other` would put there."""
-    if _has_floats(own.type):  # 0.0 and -0.0 are equal
-        return False
     places = np.flatnonzero(from_log)
     for some in (places[:_GLANCE], places[_GLANCE:]):
         theirs = other.take(plain_arrays.integers(some))
-        if not cast_column(own.take(plain_arrays.integers(target[some])), theirs.type).equals(theirs):
+        if not _bits(cast_column(own.take(plain_arrays.integers(target[some])), theirs.type)).equals(_bits(theirs)):
             return False
     return True
 
 
-def _has_floats(kind: pa.DataType) -> bool:
-    if not pa.types.is_nested(kind):
-        return bool(pa.types.is_floating(kind))
-    return any(_has_floats(kind.field(number).type) for number in range(kind.num_fields))
+def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floating numbers, in lists and structs as well, as integers of the same bits: 0.0 and -0.0 are equal, NaN is not."""
+    bits = _type_of_bits(column.type)
+    return column if bits == column.type else pa.chunked_array([chunk.view(bits) for chunk in column.chunks], bits)
+
+
+@lru_cache(maxsize=256)
+def _type_of_bits(kind: pa.DataType) -> pa.DataType:
+    """A type of the same layout that has integers where the other has floating numbers."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_type_of_bits(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        fields = (field.with_type(_type_of_bits(field.type)) for field in (kind.key_field, kind.item_field))
+        return pa.map_(*fields, keys_sorted=kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_type_of_bits(kind.value_type)), kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(kind.value_field.with_type(_type_of_bits(kind.value_type)))
+    return _BITS.get(kind, kind)
 
 
 def _sources(rows: int, target: _Indices, from_log: _Mask) -> _Indices:

@@ -48,7 +48,7 @@ class StoredRows:
     Attributes:
         rows: In the writer's schema, but for columns of `CODES`; without those of `kept`.
         footer: Of the file.
-        kept: Row groups that stay as they are; None where all rows are read.
+        kept: What may stay as it is; None where nothing can.
     """
 
     rows: pa.Table
@@ -103,7 +103,7 @@ class StoredRowsReader:
                 asked = touched if self.history is None and self.virtual is None else None
                 kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked)
                 groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
-                rows = file.read() if kept is None else file.read_row_groups(groups)
+                rows = file.read() if len(groups) == metadata.num_row_groups else file.read_row_groups(groups)
                 rows = footer_of(metadata, path).moments.of(rows)
         expected = sum(metadata.row_group(number).num_rows for number in groups)
         if rows.num_rows != expected:

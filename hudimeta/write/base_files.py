@@ -126,7 +126,8 @@ class _File:
         merged: What became of the others.
         previous: The base file that is superseded; None where it begins its file group.
         known: What the superseded file's footer tells of the keys.
-        kept: Row groups of the superseded file that lie around the rows.
+        kept: What stays of the superseded file; None where it is written as a whole.
+        anew: Columns of which cells changed, where the others of all rows stay; None where they do not.
     """
 
     partition_path: str
@@ -138,6 +139,7 @@ class _File:
     previous: BaseFileName | None = None
     known: KnownKeys | None = None
     kept: KeptGroups | None = None
+    anew: frozenset[str] | None = None
 
 
 class BaseFileWriter:
@@ -214,9 +216,21 @@ class BaseFileWriter:
         full = with_file_name(with_inserts(merged, inserts), str(name)).unify_dictionaries()
         facts = row_changes(base, full, self._format.facts, touched, same_keys)
         known = self._known_keys(stored, merged, inserts)
+        kept, anew = self._kept(stored, merger, same_rows=_keeps_rows(merged, base, rules))
         counts = (inserts.num_rows, merger.counts)
-        written = self._write(_File(partition_path, name, full, facts, *counts, previous, known, stored.kept))
+        written = self._write(_File(partition_path, name, full, facts, *counts, previous, known, kept, anew))
         return self._with_changes(written, base, full, str(token))
+
+    def _kept(
+        self, stored: StoredRows, merger: SliceMerger, *, same_rows: bool
+    ) -> tuple[KeptGroups | None, frozenset[str] | None]:
+        """What stays of the superseded file, and the columns that change where others can stay as well."""
+        kept, anew = stored.kept, frozenset(merger.anew)
+        if kept is None:
+            return None, None
+        if same_rows and kept.columns_stay(anew, self._format.parquet):
+            return kept, anew
+        return (kept, None) if kept.numbers else (None, None)
 
     def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table) -> KnownKeys | None:
         """The keys as the superseded file's filter tells them; None where that may have others."""
@@ -294,7 +308,8 @@ class BaseFileWriter:
         stored = as_stored(file.rows if form.populate else hide_meta_columns(file.rows, file_name=True), form.avro_schema)
         with marked_output(self._storage, self._instant, marker, in_task=form.in_task) as stream:
             if file.kept is not None:
-                written = file.kept.write(stream, stored, name, form.avro_schema, form.parquet, form.statistics, file.known)
+                how = (form.avro_schema, form.parquet, form.statistics, file.known, file.anew)
+                written = file.kept.write(stream, stored, name, *how)
             else:
                 written = write_base_file(
                     stream,
@@ -325,6 +340,7 @@ class BaseFileWriter:
             previous.instant if previous else None,
             outdated=file.merged.outdated,
             groups_kept=0 if file.kept is None else len(file.kept.numbers),
+            chunks_kept=0 if file.kept is None or file.anew is None else file.kept.chunks_that_stay(file.anew, file.inserted),
             facts=self._with_bloom(
                 self._with_expressions(file.facts, file.rows, partition_path, name, written.size), written.footer
             ),

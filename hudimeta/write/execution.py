@@ -57,7 +57,7 @@ class FileWriters:
         only: Columns that log files store of the rows besides meta columns; None for all.
         early: Looks for other writers before a file is written; None for no look.
         codable: Columns of new base files that may be codes; see `with_codes`.
-        may_keep: Row groups of base files that a write does not touch may stay as they are.
+        may_keep: Row groups of base files that a write does not touch may be left out, so that they stay as they are.
     """
 
     instant: str
@@ -198,7 +198,7 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
 
 
 def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone: KeyedBatch, token: WriteToken) -> WrittenFile:
-    touched = _touched(batch, piece) if writers.may_keep else None
+    touched = _touched(batch, piece, every=not writers.may_keep)
     stored = writers.read_base(piece.partition_path, piece.base.name, piece.base.size, touched)
     name = parse_base_file(piece.base.name)
     if name is None:
@@ -229,11 +229,11 @@ def _rewrite(writers: FileWriters, batch: KeyedBatch, piece: GroupRewrite, gone:
     return replace(written, inserted=written.inserted - count, deleted=written.deleted - count, updated=written.updated + count)
 
 
-def _touched(batch: KeyedBatch, piece: GroupRewrite) -> Touched | None:
-    """What a piece has for its base file; None where rows without keys are changed."""
+def _touched(batch: KeyedBatch, piece: GroupRewrite, *, every: bool) -> Touched:
+    """What a piece has for its base file; rows without keys may be any."""
     if batch.keys is None:
-        return None if len(piece.known) else Touched(array_of([], pa.string()), len(piece.inserted))
-    return Touched(batch.keys.take(array_of(piece.known)), len(piece.inserted) + len(piece.unresolved))
+        return Touched(array_of([], pa.string()), len(piece.inserted), every or bool(len(piece.known)))
+    return Touched(batch.keys.take(array_of(piece.known)), len(piece.inserted) + len(piece.unresolved), every)
 
 
 def _begin_group(writers: FileWriters, part: KeyedBatch, group: NewGroup, token: WriteToken) -> list[WrittenFile]:

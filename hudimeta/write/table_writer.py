@@ -217,7 +217,7 @@ def write_batch(
 ) -> WriteResult:
     """Write the files of a batch; nothing becomes visible. `first_task` keeps write tokens apart from those of other tasks."""
     batch, operation = prepared.batch, write.operation
-    index, unmatched, dropped = "", 0, 0
+    index, unmatched, dropped, asked, hits, moved = "", 0, 0, 0, 0, 0
     replaced: dict[str, list[str]] = {}
     touched: Sequence[str] = ()
     sizing = FileSizing.of(session, table.snapshot.timeline, operation)
@@ -226,7 +226,6 @@ def write_batch(
         touched = overwritten(session, table.snapshot, operation, batch.partitions.unique().to_pylist())
         replaced = replaced_by(table.snapshot, operation, touched)
     keyed = operation in _KEYED or (operation in _INSERTS and table.lookup.fixes_places)
-    asked = hits = moved = 0
     if keyed and policy is DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
             found = table.lookup.find(batch)
@@ -394,6 +393,7 @@ def _report(session: WriteSession, write: OpenWrite, outcome: WriteResult, timin
         dropped_duplicates=outcome.dropped,
         outdated=sum(f.outdated for f in files),
         row_groups_kept=sum(f.groups_kept for f in files),
+        column_chunks_kept=sum(f.chunks_kept for f in files),
         seconds=dict(timings.seconds),
         requests=session.requests_since(session.mark),
         notes=tuple(session.notes),

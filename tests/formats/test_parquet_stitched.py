@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.parquet import ParquetSettings, verify_parquet_file, write_base_file
+from hudimeta.formats.parquet import ParquetSettings, columns_anew, verify_parquet_file, write_base_file
 from hudimeta.formats.parquet.page_index import page_index_of
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
 from hudimeta.formats.parquet.thrift import decode_struct
@@ -57,6 +57,10 @@ def source_of(content: bytes, name: str) -> StitchSource:
     )
 
 
+def in_memory(content: pa.Buffer) -> StitchSource:
+    return source_of(content.to_pybytes(), "")
+
+
 def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
     parts = [rows(0, 200, "a.parquet"), rows(200, 0, "b.parquet"), rows(200, 90, "c.parquet")]
     contents = [file_of(part, f"{letter}.parquet") for part, letter in zip(parts, "abc", strict=True)]
@@ -79,6 +83,30 @@ def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
     assert all(g.column(n).has_offset_index for g in groups for n in range(metadata.num_columns))
     assert {groups[1].column(4).statistics.min, groups[1].column(4).statistics.max} == {"new.parquet"}
     assert (groups[-1].column(5).statistics.max, groups[-1].column(7).statistics.min) == (289, Decimal(245))
+
+
+def test_columns_anew_stand_beside_those_that_stay() -> None:
+    old = rows(0, 200, "a.parquet")
+    content = file_of(old, "a.parquet")
+    changed = pa.table({"inner": old["inner"].take(pa.array(range(199, -1, -1))), "number": pa.array([None] * 200, pa.int64())})
+    source, sizes = source_of(content, "a.parquet"), [67, 67, 66]
+    some = replace(source, groups=[0, 2], anew=in_memory(columns_anew(changed.slice(0, 133), [67, 66], SETTINGS)))
+    sink = io.BytesIO()
+    stitch(sink, [some, replace(source, groups=[1])], NAME, "new.parquet", {})
+    found = verify_parquet_file(sink.getvalue(), "new.parquet")
+    assert found["number"].slice(0, 133).null_count == 133
+    assert found["number"].slice(133).to_pylist() == old["number"].slice(67, 67).to_pylist()
+    assert found["inner"].slice(0, 133).to_pylist() == changed["inner"].slice(0, 133).to_pylist()
+    places = [*range(67), *range(134, 200), *range(67, 134)]
+    for name in ("_hoodie_record_key", "price", "many"):
+        assert found[name].to_pylist() == old[name].take(pa.array(places)).to_pylist()
+    metadata = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    groups = [metadata.row_group(number) for number in range(3)]
+    assert [group.num_rows for group in groups] == [sizes[0], sizes[2], sizes[1]]
+    assert [group.column(5).statistics.null_count for group in groups[:2]] == [67, 66]
+    index = page_index_of(metadata, read_end(pa.BufferReader(sink.getvalue()), "new.parquet")[1], "new.parquet")
+    assert index is not None
+    assert index.places(0, [5])[5].borders.tolist() == index.places(0, [7])[7].borders.tolist()
 
 
 @pytest.mark.parametrize("nullable", [True, False])

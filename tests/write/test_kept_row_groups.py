@@ -116,11 +116,11 @@ def test_reports_say_what_was_copied(tmp_path: Path) -> None:
     assert grown.table.upsert(rows([7], 2)).row_groups_kept == 0
 
 
-def test_a_change_of_most_rows_writes_all_anew(tmp_path: Path) -> None:
+def test_rows_that_go_from_most_row_groups_put_them_together(tmp_path: Path) -> None:
     grown = Grown(tmp_path / "t")
     grown.put("insert", range(FIRST, FIRST + 100))
-    grown.put("upsert", [7])
-    assert grown.groups == [FIRST + 100]
+    grown.put("delete", [7])
+    assert grown.groups == [FIRST + 99]
     grown.check()
 
 

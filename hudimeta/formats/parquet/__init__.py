@@ -19,6 +19,7 @@ from hudimeta.formats.parquet.writer import (
     BaseFileSummary,
     ParquetFileWriter,
     ParquetSettings,
+    columns_anew,
     write_base_file,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "entry_in",
     "extremes",
     "column_bounds",
+    "columns_anew",
     "footer_entries",
     "footer_of",
     "known_keys",  # the bloom filter of a file's next version

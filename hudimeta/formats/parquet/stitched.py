@@ -1,8 +1,8 @@
 """Parquet files put together from the row groups of others, whose pages are copied and not decoded.
 
 A stitched file has the row groups of its sources, one after the other; of each, one column is taken from elsewhere: the name of
-the file, which Hudi keeps in every row. Pages, their checksums and their statistics stay as they are; what says where something
-lies is written anew::
+the file, which Hudi keeps in every row. Other columns may be taken from a second file, which has them anew for the same rows.
+Pages, their checksums and their statistics stay as they are; what says where something lies is written anew::
 
     PAR1 | row groups of the first source | ... of the last | column indexes | offset indexes | footer | length | PAR1
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,8 @@ class StitchSource:
         read: Bytes of the file: offset, length.
         size: Bytes that it has.
         groups: Numbers of the row groups that are copied; None for all.
+        anew: A file in memory whose columns are taken instead of those of the same path: its row groups have the rows of
+            `groups`, one after the other. None where all columns are copied.
     """
 
     path: str
@@ -69,6 +71,7 @@ class StitchSource:
     read: Read
     size: int
     groups: Sequence[int] | None = None
+    anew: StitchSource | None = None
 
     @cached_property
     def headers_told(self) -> bool:
@@ -171,10 +174,11 @@ class _Stitching:
     def append(self, source: StitchSource, groups: Sequence[Fields]) -> None:
         """Row groups of a file."""
         indexes = _IndexBytes(source, groups)
-        for group in groups:
-            self._group(source, group, indexes)
+        anew = itertools.repeat(_NOTHING) if source.anew is None else _anew_of(source.anew)
+        for group, chunks in zip(groups, anew, strict=source.anew is not None):
+            self._group(source, group, indexes, chunks)
 
-    def _group(self, source: StitchSource, group: Fields, indexes: _IndexBytes) -> None:
+    def _group(self, source: StitchSource, group: Fields, indexes: _IndexBytes, anew: Mapping[bytes, _AnewChunk]) -> None:
         """The chunks of a row group, as many at once as lie beside each other."""
         columns: list[Fields] = group[1][1].values
         spans = [_span(column[3][1]) for column in columns]
@@ -183,13 +187,14 @@ class _Stitching:
         first, number = self._written, len(self._groups)
         run = stop = begin
         for at, (start, length) in enumerate(spans):
-            if at == self._at or start != stop:
+            other = anew.get(_path_of(columns[at]))
+            if at == self._at or other is not None or start != stop:
                 self._write(data[run - begin : stop - begin])
                 run = start
             stop = start + length
             bounds, places = indexes.of(columns[at])
-            if at == self._at:
-                columns[at] = self._name_chunk(columns[at], group[_ROWS][1], places)
+            if at == self._at or other is not None:
+                columns[at] = self._name_chunk(columns[at], group[_ROWS][1], places) if other is None else self._anew(other)
                 run = stop
                 continue
             _verify(data[start - begin : stop - begin], source, start, length, columns[at])
@@ -210,6 +215,12 @@ class _Stitching:
         self._move(column, self._written, made.bounds, made.places)
         self._write(made.pages)
         return column
+
+    def _anew(self, chunk: _AnewChunk) -> Fields:
+        """A chunk of another file, in the place of one of this row group."""
+        self._move(chunk.column, self._written - chunk.start, *chunk.indexes)
+        self._write(chunk.pages)
+        return chunk.column
 
     def _move(self, column: Fields, delta: int, bounds: bytes, places: bytes) -> None:
         """Say where a chunk lies; its page indexes follow when all row groups are there."""
@@ -246,6 +257,44 @@ class _Stitching:
         sealed = sealed_end(bytes(end) + encode_footer(footer))
         self._write(sealed)
         return self._written, sealed[len(end) :]
+
+
+@dataclass(frozen=True)
+class _AnewChunk:
+    """A column chunk that is taken instead of another.
+
+    Attributes:
+        column: As a footer tells it.
+        start: Byte of its file where it begins.
+        pages: Its bytes.
+        indexes: Its column index and its offset index.
+    """
+
+    column: Fields
+    start: int
+    pages: Any
+    indexes: tuple[bytes, bytes]
+
+
+_NOTHING: Mapping[bytes, _AnewChunk] = {}
+
+
+def _anew_of(source: StitchSource) -> Iterator[Mapping[bytes, _AnewChunk]]:
+    """For each row group of a file its chunks, by the paths of their columns."""
+    groups = decode_footer(source.footer)[_GROUPS][1].values
+    indexes = _IndexBytes(source, groups)
+    for group in groups:
+        found = {}
+        for column in group[1][1].values:
+            start, length = _span(column[3][1])
+            found[_path_of(column)] = _AnewChunk(column, start, source.read(start, length), indexes.of(column))
+        yield found
+
+
+def _path_of(column: Fields) -> bytes:
+    """The path of a chunk's column, a list of Thrift."""
+    path: bytes = column[3][1][3][1]
+    return path
 
 
 class _IndexBytes:

@@ -37,7 +37,7 @@ from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.formats.required_fields import without_hidden_nulls
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["BaseFileSummary", "ParquetFileWriter", "ParquetSettings", "write_base_file"]
+__all__ = ["BaseFileSummary", "ParquetFileWriter", "ParquetSettings", "columns_anew", "write_base_file"]
 
 CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
@@ -152,29 +152,9 @@ class ParquetFileWriter:
         self._rows = 0
 
     def _open(self, first: pa.Table, without_statistics: Collection[str]) -> Any:
-        import pyarrow.parquet as pq
-
-        settings = self._settings
-        codec = settings.compression.lower()
-        if codec not in CODECS:
-            raise ConfigError("hoodie.parquet.compression.codec", settings.compression, ", ".join(CODECS))
-        leaves = _leaf_paths(self._schema)
-        plain = {*UNIQUE_COLUMNS, *_without_dictionary(first)} if settings.dictionary else ()
         # Arrow writes the head of each page and its content apart, which are some thousand small writes.
         self._gathered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _GATHERED_BYTES)
-        return pq.ParquetWriter(
-            self._gathered,
-            self._schema,
-            compression="none" if codec == "uncompressed" else codec,
-            compression_level=settings.level if settings.level is not None else _LEVELS.get(codec),
-            use_dictionary=[n for n in leaves if n not in plain] if settings.dictionary else False,
-            write_statistics=[n for n in leaves if n not in without_statistics],
-            data_page_size=settings.page_bytes,
-            max_rows_per_page=settings.page_rows,
-            write_page_checksum=True,
-            write_page_index=True,
-            store_schema=False,
-        )
+        return _writer_to(self._gathered, self._schema, first, without_statistics, self._settings)
 
     def write(self, rows: pa.Table, keys: Any = None, *, whole: bool = False) -> None:
         """Append rows; small batches are gathered into whole row groups.
@@ -232,6 +212,58 @@ class ParquetFileWriter:
             self._bounds.tell(name, *bounds)
         footer = ParquetFooter(self._rows, entries, metadata)
         return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
+
+
+def _writer_to(
+    sink: Any, schema: pa.Schema, first: pa.Table, without_statistics: Collection[str], settings: ParquetSettings
+) -> Any:
+    """The writer of pyarrow for a file.
+
+    Args:
+        sink: Where it goes.
+        schema: Its columns.
+        first: Its first rows, which show what columns hold.
+        without_statistics: Columns whose bounds would leave something out.
+        settings: How it is laid out.
+    """
+    import pyarrow.parquet as pq
+
+    codec = settings.compression.lower()
+    if codec not in CODECS:
+        raise ConfigError("hoodie.parquet.compression.codec", settings.compression, ", ".join(CODECS))
+    leaves = _leaf_paths(schema)
+    plain = {*UNIQUE_COLUMNS, *_without_dictionary(first)} if settings.dictionary else ()
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression="none" if codec == "uncompressed" else codec,
+        compression_level=settings.level if settings.level is not None else _LEVELS.get(codec),
+        use_dictionary=[n for n in leaves if n not in plain] if settings.dictionary else False,
+        write_statistics=[n for n in leaves if n not in without_statistics],
+        data_page_size=settings.page_bytes,
+        max_rows_per_page=settings.page_rows,
+        write_page_checksum=True,
+        write_page_index=True,
+        store_schema=False,
+    )
+
+
+def columns_anew(rows: pa.Table, sizes: Sequence[int], settings: ParquetSettings) -> pa.Buffer:
+    """A Parquet file of some columns of a base file, for `stitched`: laid out as in a base file, without Hudi's entries.
+
+    Args:
+        rows: The columns.
+        sizes: Rows of each row group; together all of them.
+        settings: How it is laid out.
+    """
+    sink = pa.BufferOutputStream()
+    unknown = [name for name, column in _floating_leaves(rows) if _has_nan(column)]
+    with _writer_to(sink, rows.schema.remove_metadata(), rows, unknown, settings) as file:
+        first = 0
+        for size in sizes:
+            file.write_table(without_hidden_nulls(rows.slice(first, size).replace_schema_metadata(None)), row_group_size=size)
+            first += size
+    return sink.getvalue()
 
 
 def _content_bytes(rows: pa.Table) -> int:

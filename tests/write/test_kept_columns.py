@@ -1,0 +1,230 @@
+"""Columns of which a write changes no cell are in the next base file to the byte, if all rows keep their places."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import hudimeta
+from hudimeta.errors import CorruptFileError
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from tests.write.test_rewritten_files import assert_filter_is_of, assert_statistics_are_exact, file_of, footer_of
+
+ROWS = 9_000
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("ts", pa.int64()),
+        ("word", pa.string()),
+        ("kind", pa.string()),
+        ("x", pa.float64()),
+        ("point", pa.struct([("a", pa.float32()), ("b", pa.string())])),
+        ("tags", pa.list_(pa.string())),
+        ("amount", pa.decimal128(9, 2)),
+    ]
+)
+NAMED = ("word", "kind", "ts", "amount")
+ALWAYS = {"_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"}
+"""Columns that change with every write."""
+
+
+def row(number: int) -> dict[str, Any]:
+    return {
+        "id": f"k{number:06d}",
+        "ts": 1,
+        "word": f"word {number * 7919 % 104_729}",
+        "kind": "abc"[number % 3],
+        "x": float("nan") if number % 1000 == 1 else number / 7,
+        "point": {"a": number / 2, "b": None if number % 5 else "b"},
+        "tags": ["t"] * (number % 3) if number % 7 else None,
+        "amount": None if number % 11 == 0 else number % 900,
+    }
+
+
+class Held:
+    """A table of one file, and what its rows are."""
+
+    def __init__(self, path: Path, count: int = ROWS, **how: Any) -> None:
+        indexes = ["column_stats", "bloom_filters", "record_index"]
+        self.path, self.rows = path, {number: row(number) for number in range(count)}
+        self.table = hudimeta.Table.create(str(path), SCHEMA, "id", ordering=["ts"], **({"indexes": indexes} | how))
+        self.table.bulk_insert(self.batch(range(count)))
+
+    def batch(self, numbers: Iterable[int]) -> pa.Table:
+        return pa.Table.from_pylist([self.rows[number] for number in numbers], SCHEMA)
+
+    def change(self, numbers: Iterable[int], **cells: Callable[[int], Any]) -> Any:
+        own = list(numbers)
+        for number in own:
+            self.rows[number] = self.rows.get(number, row(number)) | {name: make(number) for name, make in cells.items()}
+        return self.table.upsert(self.batch(own))
+
+    @property
+    def file(self) -> Path:
+        return file_of(self.path, self.table)
+
+    @property
+    def groups(self) -> list[int]:
+        metadata = pq.read_metadata(self.file)
+        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+    def pages(self, group: int = 0) -> dict[str, bytes]:
+        """The bytes of each leaf column of a row group."""
+        content, found = self.file.read_bytes(), pq.read_metadata(self.file).row_group(group)
+        chunks = [found.column(at) for at in range(found.num_columns)]
+        starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+        return {c.path_in_schema: content[at : at + c.total_compressed_size] for at, c in zip(starts, chunks, strict=True)}
+
+    def changed_since(self, before: dict[str, bytes], group: int = 0) -> set[str]:
+        after = self.pages(group)
+        assert before.keys() == after.keys()
+        return {path for path, pages in after.items() if pages != before[path]}
+
+    def check(self) -> None:
+        """Rows, invariants, and what the file says of itself."""
+        table = hudimeta.Table(str(self.path))
+        found = table.scan(columns=SCHEMA.names).to_table().sort_by("id").to_pylist()
+        assert repr(found) == repr(self.batch(sorted(self.rows)).to_pylist())  # by text: -0.0 is not 0.0, and NaN is NaN
+        check_all(open_storage(str(self.path)))
+        file = self.file
+        stored = pq.ParquetFile(file, page_checksum_verification=True).read()
+        assert stored["_hoodie_file_name"].unique().to_pylist() == [file.name]
+        assert_filter_is_of(stored["_hoodie_record_key"], footer_of(file).bloom_text)
+        if "column_stats" in table.properties.metadata_partitions:
+            assert_statistics_are_exact(table, stored, file.name, NAMED)
+
+
+def test_an_update_of_one_column_copies_the_others(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t")
+    before, every = held.pages(), range(0, ROWS, 100)
+    report = held.change(every, word=lambda n: f"other {n}")
+    assert held.changed_since(before) == {*ALWAYS, "word"}
+    assert report.column_chunks_kept == len(before) - 4
+    assert f"copied    {len(before) - 4} column chunks of superseded files, of which no cell changes" in str(report)
+    held.check()
+    before = held.pages()
+    held.change(every, point=lambda n: {"a": -0.0, "b": None}, ts=lambda n: 2)
+    assert held.changed_since(before) == {*ALWAYS, "point.a", "point.b", "ts"}
+    held.check()
+
+
+def test_statements_copy_what_they_do_not_set(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t")
+    before = held.pages()
+    report = held.table.update({"kind": "'z'"}, "amount < 1.00")
+    assert (report.updated, report.column_chunks_kept) == (9, len(before) - 4)
+    assert held.changed_since(before) == {*ALWAYS, "kind"}
+    for one in held.rows.values():
+        one["kind"] = "z" if one["amount"] is not None and one["amount"] < 1 else one["kind"]
+    held.check()
+
+
+@pytest.mark.parametrize(("old", "new"), [(0.0, -0.0), (float("nan"), 1.0), (2.5, None), (2.5, 2.5)])
+def test_floating_numbers_are_compared_by_their_bits(tmp_path: Path, old: float, new: float | None) -> None:
+    held = Held(tmp_path / "t")
+    held.change([7], x=lambda n: old)
+    before = held.pages()
+    held.change([7], x=lambda n: new, kind=lambda n: "q")
+    assert held.changed_since(before) == {*ALWAYS, "kind", *(["x"] if repr(old) != repr(new) else [])}
+    held.check()
+
+
+def test_appended_rows_get_a_row_group_after_those_that_stay(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t")
+    before = held.pages()
+    held.change([5, ROWS + 1, ROWS + 2], word=lambda n: f"other {n}")
+    assert held.groups == [ROWS, 2]
+    assert held.changed_since(before) == {*ALWAYS, "word"}
+    held.check()
+    held.change([6, ROWS + 1, ROWS + 3], word=lambda n: f"third {n}")
+    assert held.groups == [ROWS, 3], "the small row group is written together with what is appended"
+    held.check()
+
+
+def test_row_groups_that_stay_lie_between_those_that_change(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t", 40_000, indexes=["column_stats", "bloom_filters"])
+    for first, count in ((40_000, 19_000), (59_000, 8_500)):
+        held.change(range(first, first + count))
+    assert held.groups == [40_000, 19_000, 8_500]
+    before = [held.pages(number) for number in range(3)]
+    report = held.change([40_007, 58_000], kind=lambda n: "y")
+    assert (report.row_groups_kept, report.column_chunks_kept) == (2, len(before[0]) - 4)
+    name = {"_hoodie_file_name"}
+    assert [held.changed_since(before[number], number) for number in range(3)] == [name, {*ALWAYS, "kind"}, name]
+    held.check()
+
+
+def test_rows_that_go_write_all_columns(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t")
+    report = held.table.delete(held.batch([3, 4]).select(["id"]))
+    assert (report.deleted, report.column_chunks_kept) == (2, 0)
+    del held.rows[3], held.rows[4]
+    held.check()
+
+
+def test_another_layout_writes_all_columns(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t")
+    for name, value in (("compression.codec", "gzip"), ("page.size", "4096"), ("dictionary.enabled", "false")):
+        held.table = hudimeta.Table(str(held.path), {f"hoodie.parquet.{name}": value})
+        assert held.change([7], word=lambda n, value=value: value).column_chunks_kept == 0
+    assert {pq.read_metadata(held.file).row_group(0).column(at).compression for at in range(4)} == {"ZSTD"}
+    held.check()
+
+
+def test_captured_changes_and_all_kinds_of_index_follow(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t", options={"hoodie.table.cdc.enabled": "true"})
+    held.table.indexes.create("by_kind", "secondary_index", columns=["kind"])
+    held.table.indexes.create("lower_word", "column_stats", columns=["word"], expression="lower")
+    since, before = held.table.timeline.writes[-1].completed_at, held.pages()
+    assert held.change([7, 8], kind=lambda n: "new", word=lambda n: "ZZZ").column_chunks_kept == len(before) - 5
+    told = held.table.scan(query_type="cdc", begin=since).to_table()
+    assert told["op"].to_pylist() == ["u", "u"]
+    assert sorted(held.table.scan("kind = 'new'", columns=["id"]).to_table()["id"].to_pylist()) == ["k000007", "k000008"]
+    assert held.table.scan("lower(word) = 'zzz'").count() == 2
+    held.check()
+
+
+@pytest.mark.rotation(2)
+@pytest.mark.parametrize("seed", range(4))
+def test_random_changes_of_some_columns(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    texts = ["", "ä" * 40, "z" * 2_000, None, "word"]
+    kinds: dict[str, Callable[[int], Any]] = {
+        "word": lambda n: chance.choice(texts),
+        "kind": lambda n: chance.choice("abcd"),
+        "x": lambda n: chance.choice([0.0, -0.0, float("nan"), float("inf"), None, n / 3]),
+        "point": lambda n: chance.choice([None, {"a": None, "b": "c"}, {"a": float("nan"), "b": None}]),
+        "tags": lambda n: chance.choice([None, [], ["u", None]]),
+        "amount": lambda n: chance.choice([None, n % 1000]),
+    }
+    held = Held(tmp_path / "t", options={"hoodie.write.table.version": "9"} if seed % 2 else {})
+    kept = 0
+    for turn in range(10):
+        top = max(held.rows)
+        numbers = set(chance.sample(range(top + 1), chance.choice((1, 30, 900))))
+        numbers |= set(range(top + 1, top + 1 + chance.choice((0, 0, 1, 3_000))))
+        some = chance.sample(sorted(kinds), chance.randrange(1, 4))
+        cells = {name: kinds[name] for name in some}
+        kept += held.change(sorted(numbers), ts=lambda _, turn=turn: turn + 2, **cells).column_chunks_kept
+    assert kept
+    held.check()
+
+
+def test_a_damaged_page_of_a_column_that_stays_is_not_copied(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t", options={"hoodie.parquet.compression.codec": "uncompressed"})
+    file, writes = held.file, held.table.timeline.writes
+    damaged = file.read_bytes().replace(b"word 7919", b"wOrd 7919")
+    assert damaged != file.read_bytes()
+    file.write_bytes(damaged)
+    with pytest.raises(CorruptFileError, match=file.name):
+        held.change([7], kind=lambda n: "q")
+    assert hudimeta.Table(str(held.path)).timeline.writes == writes
+    assert pc.any(pc.equal(held.table.scan(columns=["kind"]).to_table()["kind"], "q")).as_py() is False
