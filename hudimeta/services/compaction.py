@@ -37,7 +37,7 @@ from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
-from hudimeta.table.file_names import WriteToken, parse_base_file
+from hudimeta.table.file_names import WriteToken
 from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter
@@ -242,7 +242,8 @@ class _Merge:
 
     def __call__(self, work: tuple[int, FileSlice]) -> WrittenFile:
         number, file_slice = work
-        pieces = list(SliceReader(self.task, self.storage).tables(file_slice))
-        rows = pa.concat_tables([self.task.output_schema.empty_table(), *pieces])
-        previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
-        return self.writer.write_compacted(file_slice.partition_path, file_slice.file_id, previous, rows, WriteToken(number))
+        reader = SliceReader(self.task, self.storage)
+        rows = pa.concat_tables([self.task.output_schema.empty_table(), *reader.tables(file_slice)])
+        # Columns of an altered table may have other names in the file, and virtual keys are not stored.
+        as_stored = self.task.history is None and not self.task.virtual_keys
+        return self.writer.write_compacted(file_slice, rows, reader.merger if as_stored else None, WriteToken(number))

@@ -107,6 +107,7 @@ def report_of(
         files_written=len(files),
         partitions=len({file.partition_path for file in files}),
         bytes_written=sum(file.size for file in files),
+        column_chunks_kept=sum(file.chunks_kept for file in files),
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
         notes=(*figures.pop("notes", ()), *session.coordinator.notes),

@@ -47,6 +47,7 @@ def merged_rows(
     memory: MergeMemory,
     spilled: Callable[[int], None] = lambda _: None,
     *,
+    whole: Callable[[SliceMerger], None] = lambda _: None,
     level: int = 0,
 ) -> Iterator[pa.Table]:
     """The rows of a file slice, in pieces.
@@ -58,6 +59,7 @@ def merged_rows(
         rules: How two versions of a row become one.
         memory: What may be held.
         spilled: Counts the bytes that went to disk.
+        whole: Told of the merger where one merges the whole slice, in the order of its base file.
         level: How often these records were divided already.
     """
     source = iter(parts)
@@ -71,6 +73,7 @@ def merged_rows(
             return
     merger = SliceMerger(fold_log_records(held, schema, rules), rules)
     held.clear()
+    whole(merger)
     for piece in base:
         yield merger.merge(piece)
     yield merger.remaining()

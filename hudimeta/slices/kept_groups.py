@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from hudimeta.formats.parquet import (
     BaseFileSummary,
+    ParquetFooter,
     ParquetSettings,
     columns_anew,
     footer_entries,
@@ -37,8 +38,8 @@ from hudimeta.formats.parquet import (
 )
 from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
-from hudimeta.formats.parquet.verified import read_end
-from hudimeta.formats.plain_arrays import no_rows
+from hudimeta.formats.parquet.verified import read_end, read_metadata
+from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.schema.conform import conform
 from hudimeta.slices.copied_files import bounds_told, reader_of
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -136,6 +137,17 @@ class KeptGroups:
         stay = tuple(np.flatnonzero(~decoded).tolist())
         return cls(storage, path, size, schema, tuple(rows.tolist()), stay, sizes, frozenset(codecs))
 
+    @classmethod
+    def of_all_rows(cls, storage: Storage, path: str, size: int, schema: pa.Schema) -> tuple[KeptGroups, ParquetFooter] | None:
+        """The same of a file whose rows were read; and its footer. Arguments are those of `of`."""
+        import pyarrow.parquet as pq
+
+        with storage.open_input(path) as source:
+            metadata = read_metadata(source, path, size)
+            file, touched = pq.ParquetFile(source, metadata=metadata), Touched(array_of([], pa.string()), 0, every=True)
+            kept = cls.of(storage, path, int(source.size()), file, schema, touched)
+        return None if kept is None else (kept, footer_of(metadata, path))
+
     @property
     def decoded(self) -> tuple[int, ...]:
         """The numbers of the other row groups."""
@@ -156,18 +168,23 @@ class KeptGroups:
         worth = stays * _WORTH_SHARE >= sum(self.column_bytes.values()) > 0
         return worth and few_groups and settings == usual and self.codecs == {settings.compression.upper()}
 
-    def chunks_that_stay(self, anew: Collection[str], appended: int) -> int:
+    def chunks_that_stay(self, anew: Collection[str], rows: int) -> int:
         """How many column chunks are copied of row groups that are not copied as a whole.
 
         Args:
             anew: Columns of which a cell changes.
-            appended: How many rows are appended.
+            rows: How many are written.
         """
-        groups = sum(number < self._first_together(appended) for number in self.decoded)
+        groups = sum(number < self._first_together(rows) for number in self.decoded)
         return groups * sum(_top(path) not in anew for path in self.column_bytes)
 
-    def _first_together(self, appended: int) -> int:
-        """The first of the row groups that are written together with rows that are appended; one after the last for none."""
+    def _first_together(self, rows: int) -> int:
+        """The first of the row groups that are written together with what is appended; the number after the last for none.
+
+        Args:
+            rows: How many are written, appended ones included.
+        """
+        appended = rows - sum(self.rows[number] for number in self.decoded)
         first, later = len(self.rows), appended
         while appended and first and first - 1 not in self.numbers and _is_small(self.rows[first - 1], later):
             first -= 1
@@ -238,7 +255,7 @@ class KeptGroups:
         self, stays: StitchSource, rows: pa.Table, settings: ParquetSettings, anew: Collection[str]
     ) -> Iterator[StitchSource]:
         """Each row group where it lay, with some columns anew; what is appended at the end, with small ones before it."""
-        end = self._first_together(rows.num_rows - sum(self.rows[number] for number in self.decoded))
+        end = self._first_together(rows.num_rows)
         written = [name for name in rows.column_names if name in anew and name != _NAME_COLUMN]
         at = 0
         for copied, run in groupby(range(end), lambda number: number in self.numbers):

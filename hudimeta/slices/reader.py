@@ -34,6 +34,7 @@ from hudimeta.storage import join
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
     from hudimeta.schema import InternalSchema
+    from hudimeta.slices.merge import SliceMerger
     from hudimeta.slices.whole_groups import WholeGroups
     from hudimeta.storage import Storage
 
@@ -80,7 +81,12 @@ class SliceReader:
     Args:
         task: What to read of each slice.
         storage: Rooted at the table.
+
+    Attributes:
+        merger: What merged a slice that was read as a whole; None where none had logs, or one was merged on disk.
     """
+
+    merger: SliceMerger | None = None
 
     def __init__(self, task: ReadTask, storage: Storage) -> None:
         self.task, self.counts = task, ReadCounts()
@@ -156,8 +162,12 @@ class SliceReader:
         pieces = pieces if task.merged_range is None else map(task.merged_range.taking_part, pieces)
         base = (self._with_keys(piece) for piece in pieces)
         parts = self._log_parts(blocks)
-        for rows in merged_rows(parts, base, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):
+        how = (task.merged, task.rules, task.merge_memory, self.counts.add_spilled)
+        for rows in merged_rows(parts, base, *how, whole=self._merges_whole):
             yield self._without_keys(rows)
+
+    def _merges_whole(self, merger: SliceMerger) -> None:
+        self.merger = merger
 
     @cached_property
     def _whole_groups(self) -> tuple[WholeGroups, SliceReader]:

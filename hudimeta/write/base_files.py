@@ -48,8 +48,9 @@ from hudimeta.slices.log_parts import DataPart, LogPart
 from hudimeta.slices.merge import MergeCounts, SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.stored_rows import StoredRows, with_inserts
+from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage, join
-from hudimeta.table.file_names import BaseFileName, WriteToken, new_file_id
+from hudimeta.table.file_names import BaseFileName, WriteToken, new_file_id, parse_base_file
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
 
 __all__ = ["BaseFileWriter", "FileFormat", "parquet_settings"]
@@ -109,6 +110,7 @@ def parquet_settings(options: Options, *, filtered: bool = False) -> ParquetSett
     )
 
 
+_PARQUET = ".parquet"
 _BY_FILTERS = ("BLOOM", "GLOBAL_BLOOM", "RECORD_WINDOW")
 """Index types that look for keys by the filters of base files."""
 
@@ -251,19 +253,32 @@ class BaseFileWriter:
         return replace(written, change_files=(file,))
 
     def write_compacted(
-        self, partition_path: str, file_id: str, previous: BaseFileName | None, rows: pa.Table, token: WriteToken
+        self, file_slice: FileSlice, rows: pa.Table, merger: SliceMerger | None, token: WriteToken
     ) -> WrittenFile:
         """Write the rows of a file slice as its next base file.
 
         Args:
-            partition_path: Of the file group.
-            file_id: Of the file group.
-            previous: Its base file so far, None for a slice of log files only.
+            file_slice: Of the file group.
             rows: All rows, meta columns included, which they keep but for the file name.
+            merger: What merged them, if columns of the base file may stay; None if they may not, or if that is not known.
             token: Of the task.
         """
-        name = BaseFileName(file_id, str(token), self._instant)
-        return self._write(_File(partition_path, name, with_file_name(rows, str(name)), NO_CHANGE, previous=previous))
+        previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
+        name = BaseFileName(file_slice.file_id, str(token), self._instant)
+        file = _File(file_slice.partition_path, name, with_file_name(rows, str(name)), NO_CHANGE, previous=previous)
+        return self._write(file if merger is None else self._with_columns_kept(file, file_slice, merger))
+
+    def _with_columns_kept(self, file: _File, file_slice: FileSlice, merger: SliceMerger) -> _File:
+        """A file to write with the columns that stay; as it is where none do, or where rows of the base file are gone."""
+        path = file_slice.base_path
+        if path is None or not path.endswith(_PARQUET) or merger.counts.deleted or self._rules.merger is not None:
+            return file
+        found = KeptGroups.of_all_rows(self._storage, path, file_slice.base_size, self.schema)
+        if found is None or not found[0].columns_stay(merger.anew, self._format.parquet):
+            return file
+        kept, footer = found
+        known = KnownKeys([FileKeys.of(footer)], file.rows[KEY_COLUMN].slice(sum(kept.rows)))
+        return replace(file, known=known, kept=kept, anew=frozenset(merger.anew))
 
     def write_clustered(self, partition_path: str, file_id: str, rows: pa.Table, token: WriteToken) -> WrittenFile:
         """Write rows that other file groups held as the first base file of a new one.
@@ -340,7 +355,7 @@ class BaseFileWriter:
             previous.instant if previous else None,
             outdated=file.merged.outdated,
             groups_kept=0 if file.kept is None else len(file.kept.numbers),
-            chunks_kept=0 if file.kept is None or file.anew is None else file.kept.chunks_that_stay(file.anew, file.inserted),
+            chunks_kept=0 if file.kept is None or file.anew is None else file.kept.chunks_that_stay(file.anew, len(file.rows)),
             facts=self._with_bloom(
                 self._with_expressions(file.facts, file.rows, partition_path, name, written.size), written.footer
             ),

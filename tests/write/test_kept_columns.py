@@ -228,3 +228,52 @@ def test_a_damaged_page_of_a_column_that_stays_is_not_copied(tmp_path: Path) -> 
         held.change([7], kind=lambda n: "q")
     assert hudimeta.Table(str(held.path)).timeline.writes == writes
     assert pc.any(pc.equal(held.table.scan(columns=["kind"]).to_table()["kind"], "q")).as_py() is False
+
+
+MERGE_ON_READ: dict[str, Any] = {"type": "MERGE_ON_READ"}
+
+
+def compacted(held: Held) -> Any:
+    (report,) = held.table.compact()
+    return report
+
+
+def test_a_compaction_copies_columns_that_no_log_changes(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t", **MERGE_ON_READ)
+    before = held.pages()
+    held.change(range(0, ROWS, 100), word=lambda n: f"other {n}")
+    held.change([3, 200], kind=lambda _: "q")
+    assert compacted(held).column_chunks_kept == len(before) - 5
+    assert held.changed_since(before) == {*ALWAYS, "word", "kind"}
+    held.check()
+
+
+def test_a_compaction_appends_what_only_logs_have(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t", options={"hudimeta.log.inserts": "true"}, **MERGE_ON_READ)
+    before = held.pages()
+    held.change([5, ROWS + 1, ROWS + 2], x=lambda _: -0.0)
+    assert (compacted(held).column_chunks_kept, held.groups) == (len(before) - 4, [ROWS, 2])
+    assert held.changed_since(before) == {*ALWAYS, "x"}
+    held.check()
+
+
+@pytest.mark.parametrize("why", ["a row goes", "merged on disk"])
+def test_a_compaction_writes_all_columns_where_any_may_differ(tmp_path: Path, why: str) -> None:
+    limit = {"hudimeta.merge.memory.bytes": "1"} if why == "merged on disk" else {}
+    held = Held(tmp_path / "t", options=limit, **MERGE_ON_READ)
+    held.change([7], amount=lambda _: 77)
+    if why == "a row goes":
+        held.table.delete(held.batch([4]).select(["id"]))
+        del held.rows[4]
+    assert compacted(held).column_chunks_kept == 0
+    held.check()
+
+
+def test_a_compaction_writes_all_columns_of_an_altered_table(tmp_path: Path) -> None:
+    held = Held(tmp_path / "t", **MERGE_ON_READ)
+    held.table.alter(rename={"word": "label"})
+    held.table.update({"kind": "'q'"}, "id = 'k000007'")
+    assert compacted(held).column_chunks_kept == 0
+    found = held.table.scan("id = 'k000007'", columns=["label", "kind"]).to_table().to_pylist()
+    assert found == [{"label": held.rows[7]["word"], "kind": "q"}]
+    assert pq.read_schema(held.file).names[7] == "label"
