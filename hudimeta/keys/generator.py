@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.formats.plain_arrays import scalar_of
 from hudimeta.keys.columns import Rows
 from hudimeta.keys.kinds import KeyGeneratorType, generator_type, split_fields
+from hudimeta.keys.moment_text import MomentForm, MomentText
 from hudimeta.keys.partition_path import finish_path, simple_segment
 from hudimeta.keys.record_key import composite_keys, generated_keys, plain_keys
 from hudimeta.keys.timestamp_partition import ZONE_KEY, TimestampPartition
@@ -26,10 +28,10 @@ NEW_ENCODING = "hoodie.write.complex.keygen.new.encoding"
 
 @dataclass(frozen=True)
 class PartitionField:
-    """One partition field: its (dotted) column, and the time settings when it is time-based."""
+    """One partition field: its (dotted) column, and the time settings when it is time-based, or a timestamp named by a text."""
 
     name: str
-    time: TimestampPartition | None = None
+    time: TimestampPartition | MomentText | None = None
 
     @property
     def levels(self) -> int:
@@ -164,15 +166,32 @@ class KeyGenerator:
         zones = dict.fromkeys((machine_zone(), "UTC"))
         for zone in zones:
             found = self._in_zone(zone)
-            if pc.all(pc.equal(stored, found.partition_paths(rows))).as_py():
+            lies = pc.equal(stored, found.partition_paths(rows))
+            # A text of seconds is no accident, and beside the row that made it lie those that stayed when their column changed.
+            told = len(stored.filter(lies).unique()) == len(stored.unique()) if self._has_texts else pc.all(lies).as_py()
+            if told:
                 return found
-        raise ConfigError(
-            ZONE_KEY,
-            None,
-            "the zone in which the table's partitions are named",
-            f"Rows lie in {stored[0].as_py()!r} and the like, where a writer in {' or '.join(zones)} would not put them. "
-            "Pass the option with every write.",
-        )
+        wrong = f"Rows lie in {stored[0].as_py()!r} and the like, where a writer in {' or '.join(zones)} would not put them. "
+        if self._has_texts:
+            hint = "Write in a process of the zone that Apache Hudi writes in: set TZ in its environment."
+            raise ConfigError(
+                "TZ", machine_zone(), "the zone of the clock by which the table's partitions are named", wrong + hint
+            )
+        allowed = "the zone in which the table's partitions are named"
+        raise ConfigError(ZONE_KEY, None, allowed, wrong + "Pass the option with every write.")
+
+    @property
+    def _has_texts(self) -> bool:
+        return any(isinstance(field.time, MomentText) for field in self.partitions)
+
+    def with_forms(self, forms: Mapping[str, MomentForm]) -> KeyGenerator:
+        """The same generator, with timestamp columns named in the forms that the table's paths show; their zone is unknown."""
+
+        def named(field: PartitionField) -> PartitionField:
+            form = forms.get(field.name, MomentForm.NUMBER)
+            return replace(field, time=MomentText(form, self.hive, self.encode)) if form is not MomentForm.NUMBER else field
+
+        return replace(self, partitions=tuple(named(field) for field in self.partitions))
 
     def _in_zone(self, zone: str) -> KeyGenerator:
         fields = (f if f.time is None else replace(f, time=f.time.in_zone(zone)) for f in self.partitions)
@@ -228,8 +247,25 @@ class KeyGenerator:
         """
         if not self.partitions:
             return pa.repeat(pa.scalar("", pa.string()), rows.num_rows)
-        segments = [self._segment(rows, field) for field in self.partitions]
-        return finish_path(segments, [f.name for f in self.partitions])
+        paths = self._joined([self._segment(rows, field) for field in self.partitions])
+        uncut = [f.time.uncut(self.consistent_timestamp) if isinstance(f.time, MomentText) else f.time for f in self.partitions]
+        if len(uncut) == 1 or all(time is field.time for time, field in zip(uncut, self.partitions, strict=True)):
+            return paths
+        import pyarrow.compute as pc
+
+        # As SQL of Apache Hudi leaves moments where the value of another column holds a slash.
+        fits = pc.equal(pc.count_substring(paths, "/"), scalar_of(len(uncut) - 1, pa.int32()))
+        if pc.all(fits).as_py():
+            return paths
+        fields = [replace(field, time=time) for field, time in zip(self.partitions, uncut, strict=True)]
+        return pc.if_else(fits, paths, self._joined([self._segment(rows, field) for field in fields]))
+
+    def cuts(self, rows: Rows) -> bool:
+        """True where a partition column of some row has a fraction that its folder does not show."""
+        return any(isinstance(f.time, MomentText) and f.time.cuts(rows, f.name) for f in self.partitions)
+
+    def _joined(self, segments: list[pa.Array]) -> pa.StringArray:
+        return finish_path(segments, [field.name for field in self.partitions])
 
     def _segment(self, rows: Rows, field: PartitionField) -> pa.Array:
         if field.time is not None:

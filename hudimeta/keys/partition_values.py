@@ -14,7 +14,7 @@ from hudimeta.keys.kinds import KeyGeneratorType, generator_type, split_fields
 from hudimeta.keys.partition_path import DEFAULT_PARTITION, LEGACY_DEFAULT_PARTITION, unescape
 from hudimeta.keys.timestamp_partition import PREFIXES
 
-__all__ = ["PartitionLayout", "partition_values"]
+__all__ = ["PartitionLayout", "partition_values", "type_of"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PartitionLayout:
     def values(self, paths: pa.Array, schema: pa.Schema) -> pa.Table:
         """`partition_values` of this layout, typed by the table's schema; time-based fields are left out."""
         kept = {f: p for f, p in zip(self.fields, self.plain, strict=True) if p}
-        typed = [pa.field(f, _type_of(schema, f)) for f in self.fields]
+        typed = [pa.field(f, type_of(schema, f)) for f in self.fields]
         table = partition_values(paths, typed, hive=self.hive, encoded=self.encoded, levels=self.levels)
         return table.select([name for name in table.column_names if name in kept])
 
@@ -118,7 +118,7 @@ def _typed(texts: list[str | None], kind: pa.DataType) -> pa.Array | None:
         return None
 
 
-def _type_of(schema: pa.Schema, name: str) -> pa.DataType:
+def type_of(schema: pa.Schema, name: str) -> pa.DataType:
     """Type of a (dotted) column; text when the schema does not have it."""
     top, *rest = name.split(".")
     kind = schema.field(top).type if top in schema.names else pa.string()

@@ -30,7 +30,6 @@ from hudimeta.slices.slice_keys import (
     SliceKeys,
     read_live_keys,
     read_ordering,
-    rows_may_be_in,
     slice_of,
 )
 from hudimeta.slices.slice_rows import SliceRows
@@ -44,23 +43,14 @@ from hudimeta.types import TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat, parquet_settings
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.key_lookup import KeyLookup
+from hudimeta.write.learned_keys import learned
 from hudimeta.write.log_files import LogFileWriter, LogForm
 from hudimeta.write.record_window import TableWindow
 
 if TYPE_CHECKING:
     from hudimeta.commit.session import WriteSession
 
-__all__ = ["TableFiles", "learned_from_rows"]
-
-
-def learned_from_rows(generator: KeyGenerator, snapshot: Snapshot) -> KeyGenerator | None:
-    """A key generator with what a row of the table tells; None for a table without rows."""
-    reader = SliceRows.of(snapshot)
-    for file in rows_may_be_in([file for files in snapshot.key_files().values() for file in files]):
-        rows = reader.columns(slice_of(file), generator.told_by)
-        if rows.num_rows:
-            return generator.learned_from(rows)
-    return None
+__all__ = ["TableFiles"]
 
 
 class TableFiles:
@@ -107,15 +97,14 @@ class TableFiles:
         return change
 
     def generator(self) -> KeyGenerator:
-        """The key generator, with what only a row of the table can tell."""
+        """The key generator, with what only the stored table can tell."""
+        return self._generator
+
+    @cached_property
+    def _generator(self) -> KeyGenerator:
         # Hudi stores the settings of times with the generator TIMESTAMP, but not with CUSTOM: there every writer gives them.
         given = time_settings(self._session.options.texts)
-        found = KeyGenerator.from_properties({**given, **self._session.properties})
-        if not self._session.properties.populate_meta:
-            return found.of_an_empty_table()  # nothing is stored that a key could differ from
-        if not found.needs_row_to_learn:
-            return found
-        return learned_from_rows(found, self.snapshot) or found.of_an_empty_table()
+        return learned(KeyGenerator.from_properties({**given, **self._session.properties}), self.snapshot)
 
     @cached_property
     def lookup(self) -> KeyLookup:

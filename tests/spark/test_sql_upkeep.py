@@ -13,6 +13,8 @@ import hudimeta
 from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.sql_tables import SCAN
 from tests.spark.tables import check
+from tests.write.moment_folders import rows
+from tests.write.moment_folders import table as table_by_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +62,20 @@ def test_partitions_are_dropped_truncated_and_checked(attached: SparkSession, pa
     sql("truncate table kept")
     assert ids(attached) == []
     check(path)
+
+
+def test_a_partition_by_seconds_is_dropped_by_its_second(attached: SparkSession, tmp_path: Path) -> None:
+    """SQL of Apache Hudi names it so: it holds rows of the whole second, and one moment of it is not the partition."""
+    path = table_by_seconds(tmp_path / "seconds", rows("first"))
+    attached.sql(f"create table seconds using hudimeta location '{path}'")
+    folders = [r.partition for r in attached.sql("show partitions seconds").collect()]
+    attached.sql("alter table seconds drop if exists partition (at = timestamp'2026-01-02 03:04:05.5Z')")
+    assert attached.table("seconds").count() == 1
+    attached.sql("insert into seconds (id, v, at) values ('b', 'second', timestamp'2026-01-02 03:04:05.7Z')")
+    folders += [r.partition for r in attached.sql("show partitions seconds").collect()]
+    attached.sql("alter table seconds drop partition (at = timestamp'2026-01-02 03:04:05Z')")
+    assert (folders, attached.table("seconds").count()) == (["at=2026-01-02 03%3A04%3A05"] * 2, 0)
+    attached.sql("drop table seconds")
 
 
 def test_properties_are_options_of_all_reads_and_writes(attached: SparkSession, path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator, PartitionLayout
 from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, quoted
-from hudimeta.write.table_files import learned_from_rows
+from hudimeta.write.learned_keys import learned
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.registering import literal
@@ -51,10 +51,15 @@ def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValue
 
 def partition_path(session: SqlSession, entry: Entry, table: HudiTable, values: Mapping[str, str]) -> str:
     """The path of the partition that values of all partition columns, in SQL, name."""
-    generator = KeyGenerator.from_properties(table.properties)
-    if generator.lacks_zone:
-        generator = learned_from_rows(generator, table.snapshot()) or generator.of_an_empty_table()
-    return str(generator.partition_paths(_row(session, entry, values))[0].as_py())
+    return str(_path_of(_row(session, entry, values), table))
+
+
+def _path_of(row: pa.Table, table: HudiTable, *, whole: bool = False) -> str | None:
+    """The partition of a row; `whole`: None for a fraction that folders do not show, since they hold other rows as well."""
+    generator = learned(KeyGenerator.from_properties(table.properties), table.snapshot())
+    if whole and generator.cuts(row):
+        return None
+    return str(generator.partition_paths(row)[0].as_py())
 
 
 def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: PartitionValues | None) -> list[str]:
@@ -72,7 +77,8 @@ def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: 
     if not values or not have:
         return have
     if len(values) == len(fields):
-        exact = partition_path(session, entry, table, values)
+        row = _row(session, entry, values)
+        exact = _path_of(row, table, whole=True)
         return [path for path in have if path == exact]
     return _fitting(have, _row(session, entry, values), table)
 

@@ -39,7 +39,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import DEFAULT_FOLDER, History, SystemClock, Timeline
 from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
 from hudimeta.types import META_COLUMNS, TableType
-from hudimeta.write.table_files import learned_from_rows
+from hudimeta.write.learned_keys import learned_from_rows
 
 __all__ = ["change_version", "plan_version"]
 
