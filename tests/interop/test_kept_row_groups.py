@@ -1,4 +1,4 @@
-"""Apache Hudi reads, updates by filters, and validates base files whose row groups we copied when we wrote them anew."""
+"""Apache Hudi reads, updates by filters, and validates base files of which we copied row groups and columns."""
 
 from __future__ import annotations
 
@@ -37,6 +37,14 @@ def test_hudi_goes_on_with_copied_row_groups(hudi: ApacheHudi, tmp_path: Path, i
     one = hudi.read(path, where=f"id = 'k{FIRST + 55:05d}'").table
     assert plain_rows(one) == [row(FIRST + 55, 3)]
     assert hudi.validate(path)["bloom_filters"]
+    turn(ours, "upsert", 100, 130, 3)
+    assert hudimeta.Table(path).report().column_chunks_kept
+    assert plain_rows(hudi.read(path, where="id >= 'k00099' and id < 'k00103'").table) == [
+        row(99, 1),
+        row(100, 3),
+        row(101, 3),
+        row(102, 3),
+    ]
     turn(theirs, "upsert", FIRST + 30, FIRST + 70, 4)
     turn(theirs, "upsert", 5, 8, 5)
     turn(ours, "insert", FIRST + 70, FIRST + 80, 6)
