@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Any
@@ -92,6 +92,7 @@ class KeptGroups:
         column_bytes: Compressed bytes of each leaf column in the others, by its dotted path. The name of the file is not among
             them: it changes always.
         codecs: How these are packed, in Arrow's names.
+        content: The bytes of the file, of a far-away store, where all of them were read; else None.
     """
 
     storage: Storage
@@ -102,10 +103,18 @@ class KeptGroups:
     numbers: tuple[int, ...]
     column_bytes: Mapping[str, int]
     codecs: frozenset[str]
+    content: pa.Buffer | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
-        cls, storage: Storage, path: str, size: int, file: Any, schema: pa.Schema, touched: Touched | None
+        cls,
+        storage: Storage,
+        path: str,
+        size: int,
+        file: Any,
+        schema: pa.Schema,
+        touched: Touched | None,
+        content: pa.Buffer | None = None,
     ) -> KeptGroups | None:
         """What may stay of a file that is about to be written anew; None where nothing can.
 
@@ -118,6 +127,7 @@ class KeptGroups:
             file: pyarrow's `ParquetFile`.
             schema: Columns that the new file has, meta columns first.
             touched: What the write has for it; None where it may be anything.
+            content: See above.
 
         Raises:
             CorruptFileError: Keys cannot be read.
@@ -135,7 +145,7 @@ class KeptGroups:
                     sizes[chunk.path_in_schema] += chunk.total_compressed_size
                     codecs.add(chunk.compression)
         stay = tuple(np.flatnonzero(~decoded).tolist())
-        return cls(storage, path, size, schema, tuple(rows.tolist()), stay, sizes, frozenset(codecs))
+        return cls(storage, path, size, schema, tuple(rows.tolist()), stay, sizes, frozenset(codecs), content)
 
     @classmethod
     def of_all_rows(cls, storage: Storage, path: str, size: int, schema: pa.Schema) -> tuple[KeptGroups, ParquetFooter] | None:
@@ -217,7 +227,7 @@ class KeptGroups:
         Raises:
             CorruptFileError: A page that stays is not what its checksum says.
         """
-        with self.storage.open_input(self.path) as file:
+        with self.storage.open_input(self.path) if self.content is None else pa.BufferReader(self.content) as file:
             metadata, end = read_end(file, self.path, self.size)
             stays = StitchSource(self.path, metadata, bytes(end.footer), reader_of(file), int(file.size()))
             if anew is None:

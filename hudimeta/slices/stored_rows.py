@@ -94,14 +94,15 @@ class StoredRowsReader:
         file_name = parse_base_file(name)
         if self.sources is not None and file_name is not None and file_name.instant == METADATA_ONLY_INSTANT:
             return self._whole(FileSlice(partition_path, file_name.file_id, file_name.instant, name, size), self.sources)
-        with self.storage.open_input(path) as source, damage_named(path):
+        with self.storage.open_input(path) as opened, damage_named(path):
+            source, content = _at_hand(opened)
             metadata = read_metadata(source, path, size)
             coded, how = self._coded(metadata), {"coerce_int96_timestamp_unit": READ_INT96}
             # Damage that went unnoticed here would have a right checksum in the new file.
             file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True, **how)
             with pages_named(path, source, metadata, range(metadata.num_row_groups), None):
                 asked = touched if self.history is None and self.virtual is None else None
-                kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked)
+                kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked, content)
                 groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
                 rows = file.read() if len(groups) == metadata.num_row_groups else file.read_row_groups(groups)
                 rows = footer_of(metadata, path).moments.of(rows)
@@ -140,6 +141,15 @@ class StoredRowsReader:
                 schema = pa.schema([f.with_type(CODES) if f.name in kept else f for f in self.schema])
                 fitted = pa.Table.from_arrays([together[n] for n in schema.names], schema=schema)
         return fitted if self.virtual is None else with_virtual_keys(fitted, self.virtual)
+
+
+def _at_hand(file: Any) -> tuple[Any, pa.Buffer | None]:
+    """A file to read any part of, and the bytes of one that is far away, which are fetched at once: all go into the next file,
+    changed or as they are."""
+    if isinstance(file, pa.MemoryMappedFile):
+        return file, None
+    content = file.read_buffer()
+    return pa.BufferReader(content), content
 
 
 def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:

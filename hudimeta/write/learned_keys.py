@@ -83,9 +83,8 @@ def _with_forms(generator: KeyGenerator, snapshot: Snapshot) -> KeyGenerator:
     if not moments:
         return generator
     shown = {name: _forms(generator, names, name, snapshot.partitions()) for name in moments}
-    if any(
-        len(forms) > 1 or MomentForm.UNKNOWN in forms for forms in shown.values()
-    ):  # partitions without files are listed until they are cleaned
+    doubtful = any(len(forms) > 1 or MomentForm.UNKNOWN in forms for forms in shown.values())
+    if doubtful:  # partitions without files are listed until they are cleaned
         filled = single_array(snapshot.slices()["partition_path"]).unique()
         shown = {name: _forms(generator, names, name, filled) for name in moments}
     only = {name: _only(name, forms) for name, forms in shown.items() if forms}

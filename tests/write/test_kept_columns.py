@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +17,7 @@ import pytest
 import hudimeta
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import open_storage
+from hudimeta.storage.local import LocalStorage
 from hudimeta.testing.invariants import check_all
 from tests.write.test_rewritten_files import assert_filter_is_of, assert_statistics_are_exact, file_of, footer_of
 
@@ -277,3 +280,31 @@ def test_a_compaction_writes_all_columns_of_an_altered_table(tmp_path: Path) -> 
     found = held.table.scan("id = 'k000007'", columns=["label", "kind"]).to_table().to_pylist()
     assert found == [{"label": held.rows[7]["word"], "kind": "q"}]
     assert pq.read_schema(held.file).names[7] == "label"
+
+
+class Fetched(io.FileIO):
+    """A file of a far-away store; counts the bytes that are read of it."""
+
+    bytes_of: ClassVar[Counter[str]] = Counter()
+
+    def read(self, size: int | None = -1) -> bytes:
+        found = super().read(-1 if size is None else size) or b""
+        self.bytes_of[Path(str(self.name)).name] += len(found)
+        return found
+
+
+def test_a_file_of_a_far_away_store_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(tmp_path / "t")
+
+    def opened(storage: LocalStorage, path: str, _: int = 0) -> pa.PythonFile:
+        return pa.PythonFile(Fetched(storage.place_of(path)), mode="r")
+
+    monkeypatch.setattr(LocalStorage, "open_input", opened)
+    for numbers, kept in (([ROWS + 1], (1, 0)), ([7], (0, 20))):
+        Fetched.bytes_of.clear()
+        file, size = held.file.name, held.file.stat().st_size
+        report = held.change(numbers, word=lambda n: f"other {n}")
+        assert (report.row_groups_kept, report.column_chunks_kept) == kept
+        assert Fetched.bytes_of == {file: size}
+    monkeypatch.undo()
+    held.check()
