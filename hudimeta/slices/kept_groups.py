@@ -58,7 +58,7 @@ _LARGE_ROWS = 1 << 17
 _MANY_GROUPS = 4
 """More row groups than these, and two for each that is full: then the file is laid out anew."""
 _WORTH_SHARE = 8
-"""Columns are copied where they are at least so large a part of the bytes."""
+"""Columns are copied where they are at least one in so many bytes."""
 _MANY_KEYS = 8
 """One in so many rows is touched: then there is hardly a row group without one."""
 
