@@ -53,13 +53,16 @@ class Moments:
     metadata: Any
     path: str = ""
 
-    def _entry(self, key: str) -> str | None:
-        found: bytes | None = (self.metadata.metadata or {}).get(key.encode())
-        return None if found is None else found.decode("utf-8", "replace")
+    @cached_property
+    def _entries(self) -> dict[str, str]:
+        """Those of the footer that are told of above; pyarrow copies all of them each time, and a filter is large."""
+        found: dict[bytes, bytes] = self.metadata.metadata or {}
+        names = (CALENDAR_KEY, _DATES, _INT96, _ZONE)
+        return {name: found[name.encode()].decode("utf-8", "replace") for name in names if name.encode() in found}
 
     def _is_old(self, key: str, since: str) -> bool:
-        version = self._entry(CALENDAR_KEY)
-        return version is not None and (version < since or self._entry(key) is not None)
+        version = self._entries.get(CALENDAR_KEY)
+        return version is not None and (version < since or key in self._entries)
 
     @cached_property
     def are_old(self) -> bool:
@@ -147,7 +150,7 @@ class Moments:
         return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=mask)
 
     def _by_new_clock(self, values: pa.Array) -> pa.Array:
-        zone, unit = self._entry(_ZONE) or "an unknown zone", values.type.unit
+        zone, unit = self._entries.get(_ZONE) or "an unknown zone", values.type.unit
         per_day = _DAY // {"us": 1, "ms": 1_000, "ns": 1}[unit] * (1_000 if unit == "ns" else 1)
 
         def moved(numbers: _Numbers) -> _Numbers:
