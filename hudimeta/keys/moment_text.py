@@ -105,7 +105,9 @@ class MomentText:
     def _texts(self, moments: pa.Array, field: str) -> pa.Array:
         import pyarrow.compute as pc
 
-        zone, clock = self.zone or "UTC", self.form is MomentForm.CLOCK
+        zone, clock = self.zone, self.form is MomentForm.CLOCK
+        if zone is None:
+            raise ValueError(f"rows have yet to tell the zone of {field}")  # see `learned_keys`
         # Java cuts the number for CLOCK, which goes up before 1970, and the moment for STAMP, which goes down.
         numbers = pc.cast(moments, pa.int64())
         per_second = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[moments.type.unit]

@@ -97,6 +97,7 @@ class StoredRowsReader:
         with self.storage.open_input(path) as opened, damage_named(path):
             source, content = _at_hand(opened)
             metadata = read_metadata(source, path, size)
+            footer = footer_of(metadata, path)
             coded, how = self._coded(metadata), {"coerce_int96_timestamp_unit": READ_INT96}
             # Damage that went unnoticed here would have a right checksum in the new file.
             file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True, **how)
@@ -105,11 +106,11 @@ class StoredRowsReader:
                 kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked, content)
                 groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
                 rows = file.read() if len(groups) == metadata.num_row_groups else file.read_row_groups(groups)
-                rows = footer_of(metadata, path).moments.of(rows)
+                rows = footer.moments.of(rows)
         expected = sum(metadata.row_group(number).num_rows for number in groups)
         if rows.num_rows != expected:
             raise CorruptFileError(path, 0, f"{expected} rows", rows.num_rows)
-        return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path), kept)
+        return StoredRows(self._fitted(rows, name, coded), footer, kept)
 
     def _whole(self, skeleton: FileSlice, sources: SliceRows) -> StoredRows:
         """The rows that a skeleton stands for, with the columns of its source."""

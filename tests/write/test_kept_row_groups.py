@@ -17,12 +17,18 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from tests.write.test_rewritten_files import SCHEMA as EVERY_KIND
-from tests.write.test_rewritten_files import assert_filter_is_of, assert_statistics_are_exact, file_of, footer_of
+from tests.write.test_rewritten_files import (
+    assert_filter_is_of,
+    assert_statistics_are_exact,
+    file_of,
+    footer_of,
+    groups_of,
+    pages_of,
+)
 
 SCHEMA = pa.schema([field for field in EVERY_KIND if field.name not in ("words", "amount")])
 NAMED = ("word", "kind", "ts")
 FIRST = 20_000
-NAME_COLUMN = 4
 
 
 def rows(ids: Iterable[int], ts: int = 1) -> pa.Table:
@@ -69,15 +75,11 @@ class Grown:
 
     @property
     def groups(self) -> list[int]:
-        metadata = pq.read_metadata(self.file)
-        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        return groups_of(self.file)
 
     def pages(self, group: int) -> list[bytes]:
         """Of each column of a row group but that of the file's name."""
-        content, found = self.file.read_bytes(), pq.read_metadata(self.file).row_group(group)
-        chunks = [found.column(at) for at in range(found.num_columns) if at != NAME_COLUMN]
-        starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
-        return [content[at : at + c.total_compressed_size] for at, c in zip(starts, chunks, strict=True)]
+        return [pages for path, pages in pages_of(self.file, group).items() if path != "_hoodie_file_name"]
 
     def check(self) -> None:
         """Rows, invariants, and what the file says of itself."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +11,6 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from tests.write.moment_folders import EVENING, FRACTIONS, HIVE, insert_as_hudi, rows, table
 
 NUMBER = "at=1767323045500000"
-
-
-@pytest.fixture
-def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine in that zone."""
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 def places(path: Path, where: str | None = None) -> list[tuple[str, str]]:

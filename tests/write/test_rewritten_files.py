@@ -81,6 +81,20 @@ def file_of(path: Path, table: hudimeta.Table) -> Path:
     return path / str(slices["base_file"][0])
 
 
+def groups_of(file: Path) -> list[int]:
+    """The rows of each row group."""
+    metadata = pq.read_metadata(file)
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def pages_of(file: Path, group: int) -> dict[str, bytes]:
+    """The bytes of each leaf column of a row group."""
+    content, found = file.read_bytes(), pq.read_metadata(file).row_group(group)
+    chunks = [found.column(at) for at in range(found.num_columns)]
+    starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+    return {c.path_in_schema: content[at : at + c.total_compressed_size] for at, c in zip(starts, chunks, strict=True)}
+
+
 def footer_of(file: Path) -> ParquetFooter:
     return read_footer(file.read_bytes(), str(file))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,16 +17,6 @@ NUMBERS = {T + "timestamp.type": "UNIX_TIMESTAMP", T + "output.dateformat": "yyy
 TEXTS = {T + "timestamp.type": "DATE_STRING", T + "input.dateformat": "yyyy-MM-dd HH:mm", T + "output.dateformat": "yyyy-MM-dd"}
 SHOWN_IN_UTC = {**TEXTS, T + "output.timezone": "UTC"}
 EVENING = 1_700_010_000  # 2023-11-15T01:00:00Z, in New York the evening before
-
-
-@pytest.fixture
-def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine in that zone."""
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 def rows(value: str, at: object = EVENING) -> pa.Table:

@@ -78,10 +78,14 @@ class StitchSource:
         """Whether the footer, which has a seal, tells of the headers of pages as Arrow does."""
         return self.entry(INDEX_KEY) is not None and str(self.metadata.created_by).startswith(_ARROW)
 
+    @cached_property
+    def _entries(self) -> Mapping[bytes, bytes]:
+        """Those of the footer, a bloom filter among them, all of which pyarrow copies each time that it is asked."""
+        return self.metadata.metadata or {}
+
     def entry(self, key: str) -> bytes | None:
         """An entry of the key/value metadata."""
-        found: bytes | None = (self.metadata.metadata or {}).get(key.encode())
-        return found
+        return self._entries.get(key.encode())
 
 
 def why_not_stitched(sources: Sequence[StitchSource], schema: pa.Schema, name_column: str) -> str | None:
