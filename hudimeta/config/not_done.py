@@ -230,7 +230,6 @@ _READING = (
     ),
     NotDone("hoodie.datasource.read.table.valued.function.timeline.relation", _OFF, "Use Table.timeline."),
     NotDone("hoodie.datasource.read.table.valued.function.timeline.relation.archived", _OFF, "Use Table.timeline."),
-    NotDone("hoodie.read.timeline.holes.resolution.policy", ("fail",), "Ranges are of completion times: there are no holes."),
     NotDone("hoodie.read.blob.inline.mode", (), "Leave it out."),
 )
 

@@ -10,6 +10,7 @@ __all__ = [
     "COLUMNS",
     "DATA_SKIPPING",
     "FILTER",
+    "HOLES",
     "INCREMENTAL_BEGIN",
     "INCREMENTAL_END",
     "INCREMENTAL_FALLBACK",
@@ -88,6 +89,13 @@ INCREMENTAL_FALLBACK = OPTIONS.flag(
     False,
     "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing. Apache Hudi "
     "does so by default, in tables of version 8 and later.",
+)
+HOLES = OPTIONS.choice(
+    "hoodie.read.timeline.holes.resolution.policy",
+    "FAIL",
+    ["FAIL", "BLOCK"],
+    "An incremental range of a table of version 6 that reaches past a write which is still going on: refuse it, or let it end "
+    "before that write. In later versions ranges are of completion times, where there are no such holes.",
 )
 META_COLUMNS_SHOWN = OPTIONS.flag(
     "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."

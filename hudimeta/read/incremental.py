@@ -31,6 +31,7 @@ from hudimeta.errors import ConfigError, TableError
 from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.read.archived_range import archived_writes, first_unarchived
 from hudimeta.read.chosen_partitions import in_chosen
+from hudimeta.read.holes import end_before_holes
 from hudimeta.read.range_files import copied_files, written_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.slices import build_slices, slices_schema
@@ -170,7 +171,7 @@ def range_of(
 
     Raises:
         ConfigError: No beginning, or a bound that is no time.
-        TableError: Files of the range are cleaned.
+        TableError: Files of the range are cleaned, or a write within it is still going on, in a table of version 6.
     """
     options = snapshot.options
     begin = begin if begin is not None else options.get(INCREMENTAL_BEGIN)
@@ -186,7 +187,7 @@ def range_of(
         _bound(begin, snapshot, INCREMENTAL_BEGIN.key),
         None if end is None else _bound(end, snapshot, INCREMENTAL_END.key),
     )
-    return _judged(snapshot, _commits(snapshot, low, high), of_files)
+    return _judged(snapshot, _commits(snapshot, low, end_before_holes(snapshot, low, high)), of_files)
 
 
 def _commits(snapshot: Snapshot, low: str, high: str | None) -> IncrementalRange:

@@ -26,10 +26,11 @@ from hudimeta.config.options import (
 )
 from hudimeta.errors import ConfigError, StreamDataLoss
 from hudimeta.read.archived_range import archived_writes
+from hudimeta.read.holes import first_hole
 from hudimeta.read.incremental import is_lost
 from hudimeta.timeline import one_earlier, range_bound
 from hudimeta.timeline.naming import LAYOUT_V1
-from hudimeta.types import Action, Instant, QueryType
+from hudimeta.types import Instant, QueryType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,6 @@ __all__ = [
 
 BEFORE_ALL = "000"
 _EARLIEST, _LATEST = "earliest", "latest"
-_SERVICES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def newest_position(timeline: Timeline) -> str | None:
     writes = timeline.by_completion
     if timeline.layout != LAYOUT_V1:
         return writes[-1].completed_at if writes else None
-    waiting = min((i.time for i in timeline.pending_writes if not _only_moves_rows(timeline, i)), default=None)
+    waiting = first_hole(timeline)
     return max((i.completed_at for i in writes if waiting is None or i.time < waiting), default=None)
 
 
@@ -249,13 +249,3 @@ def _admitted(timeline: Timeline, commits: Sequence[Instant], settings: StreamSe
             break
         taken = number + 1
     return commits[:taken]
-
-
-def _only_moves_rows(timeline: Timeline, pending: Instant) -> bool:
-    """Whether a pending write is a service, which brings no rows of its own."""
-    if (pending.pending_action or pending.action) in _SERVICES:
-        return True
-    if pending.action is not Action.REPLACE_COMMIT:
-        return False
-    # What was taken back meanwhile brings no rows either.
-    return all(record.get("clusteringPlan") for _, record in timeline.plans([pending]))
