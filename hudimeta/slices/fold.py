@@ -94,14 +94,16 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
 
 
 def own_cells(rows: pa.Table, rules: MergeRules) -> _Mask:
-    """Per row and column, whether the row keeps its cell when it wins: False for defaults under IGNORE_DEFAULTS."""
+    """Per row and column, whether the row keeps its cell when it wins: False for defaults under IGNORE_DEFAULTS.
+
+    Ordering columns are filled as all others are, though the order of the rows stays that of the values that they had.
+    """
     own = np.ones((rows.num_rows, rows.num_columns), bool)
     if rules.partial_mode is not PartialUpdateMode.IGNORE_DEFAULTS:
         return own
-    kept = {*META_COLUMNS, *(name.split(".")[0] for name in rules.ordering_fields)}
     defaults = dict(rules.column_defaults)
     for number, name in enumerate(rows.column_names):
-        if name not in kept:
+        if name not in META_COLUMNS:
             own[:, number] = ~_is_default(rows.column(number), defaults.get(name))
     return own
 

@@ -96,7 +96,7 @@ def data_versions(rows: list[dict[str, Any]], rules: MergeRules, present: frozen
     versions = []
     for cells in rows:
         names = frozenset(SCHEMA.names) if present is None else present
-        kept = {*META, "_hoodie_record_key", *rules.ordering_fields}
+        kept = {*META, "_hoodie_record_key"}
         own = frozenset(c for c in names if not fillable or c in kept or cells[c] is not None)
         blank = {c: cells[c] if c in names else None for c in cells}
         deleted = cells["_hoodie_is_deleted"] is True

@@ -20,6 +20,7 @@ from hudimeta.testing.invariants import check_all
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 PAYLOAD, VERSION = "hoodie.datasource.write.payload.class", "hoodie.write.table.version"
 PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+NON_DEFAULTS = "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"
 
 
 def rows(*values: tuple[Any, ...], ordering: pa.DataType | None = None) -> pa.Table:
@@ -107,6 +108,23 @@ def test_partial_updates_by_payload_class(tmp_path: Path, kind: str, version: st
         assert table.properties["hoodie.table.partial.update.mode"] == "IGNORE_DEFAULTS"
     else:
         assert table.properties["hoodie.compaction.payload.class"] == PARTIAL
+
+
+@BOTH
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_a_null_in_an_ordering_column_that_decides_nothing_is_filled_as_any_other(
+    tmp_path: Path, kind: str, version: str
+) -> None:
+    path = tmp_path / "t"
+    options = {PAYLOAD: NON_DEFAULTS, VERSION: version}
+    table = Table.create(path, rows().schema, key="id", ordering="ts", type=kind, options=options)
+    table.insert(rows(("k", 5, "x", 1), ("m", 5, "x", 1)))
+    table.upsert(rows(("k", None, None, 2), ("m", 3, "y", None)))
+    table.upsert(rows(("m", None, None, 7)))
+    assert contents(path) == [("k", 5, "x", 2), ("m", 3, "y", 7)]
+    if kind == "MERGE_ON_READ":
+        assert table.compact()
+        assert contents(path) == [("k", 5, "x", 2), ("m", 3, "y", 7)]
 
 
 @BOTH
