@@ -186,8 +186,8 @@ def _age(job: Job) -> None:
 
 def _ratio(name: str, least: float) -> Callable[[Mapping[str, Measured]], bool | None]:
     def met(sides: Mapping[str, Measured]) -> bool | None:
-        mine, plain = sides[OURS], sides[WITHOUT]
-        return None if mine.error or plain.error else bool(mine.notes[name] * least <= plain.notes[name])
+        mine, plain = sides[OURS], sides.get(WITHOUT)
+        return None if plain is None or mine.error or plain.error else bool(mine.notes[name] * least <= plain.notes[name])
 
     return met
 
@@ -198,8 +198,8 @@ def _no_base_file(sides: Mapping[str, Measured]) -> bool | None:
 
 
 def _a_third(sides: Mapping[str, Measured]) -> bool | None:
-    mine, plain = sides[OURS], sides[WITHOUT]
-    return None if mine.error or plain.error else mine.value("warm.wall") * 3 <= plain.value("warm.wall")
+    mine, plain = sides[OURS], sides.get(WITHOUT)
+    return None if plain is None or mine.error or plain.error else mine.value("warm.wall") * 3 <= plain.value("warm.wall")
 
 
 def _within_rate(sides: Mapping[str, Measured]) -> bool | None:

@@ -7,7 +7,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudimeta.cached import cached_property
 from hudimeta.formats.log import LogFileKeys, encode_key_index
 from hudimeta.slices.log_keys import LogKeys
 from hudimeta.storage import Storage, join
@@ -43,17 +42,18 @@ class KeysOfLogs:
             keys: In any order, also several times.
             size: About how many bytes it has; what is said of other files takes a part of them.
         """
+        room = max(LEAST_ROOM, size // ROOM_PART)
         self._own.insert(0, LogFileKeys.of(name, 0, keys, self._rate))
-        return encode_key_index(self._own[0], (*self._own[1:], *self._before), max(LEAST_ROOM, size // ROOM_PART))
+        return encode_key_index(self._own[0], (*self._own[1:], *self._before(room // len(name))), room)
 
     def wrote(self, size: int) -> None:
         """Tell how many bytes the file has that was asked for last."""
         self._own[0] = replace(self._own[0], size=size)
         self._logs.keep(join(self._partition_path, self._own[0].name), self._own[0])
 
-    @cached_property
-    def _before(self) -> list[LogFileKeys]:
+    def _before(self, most: int) -> list[LogFileKeys]:
+        """What is known of the newest of the files before. There is no room for more: what is said of one holds its name."""
         if self._below is None:
             return []
-        logs = dict(zip(self._below.logs, self._below.log_sizes, strict=True))
+        logs = dict(zip(self._below.logs[-most:], self._below.log_sizes[-most:], strict=True))
         return self._logs.known(self._partition_path, logs, all_of_them=False)
