@@ -37,7 +37,7 @@ class FoldedLog:
         keys: Record keys, each once, in order of first appearance.
         deleted: bool per key; True where the version is a delete.
         natural: bool per key; True for a delete without an ordering value, which beats every base row.
-        ordering: Per ordering field one array with the ordering value per key; empty unless event time decides.
+        ordering: Per field that a delete states (`MergeRules.delete_fields`) one array with the ordering value per key.
         rows: The versions that are rows.
         row_of: int64 per key, its row in `rows`, -1 for deletes.
         filled: bool per row and column of `rows`, the cells that the log has a value for; None when it has all.
@@ -134,17 +134,18 @@ def _gather(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> _
     row = np.where(is_row, np.cumsum(is_row) - 1, -1).astype(np.int64)
     deleted = np.concatenate([_deleted(part) for part in parts] or [_none()])
     natural = np.concatenate([part.natural for part in parts] or [_none()])
-    if not rules.by_event_time:
+    if not rules.delete_fields:
         return _Records(keys, key, row, deleted, natural, rows, (), np.zeros(len(key), np.int64))
     values = [
-        ordering_columns(part.rows, rules.ordering_fields) if isinstance(part, DataPart) else part.ordering for part in parts
+        ordering_columns(part.rows, rules.delete_fields) if isinstance(part, DataPart) else part.ordering for part in parts
     ]
-    types = [column.type for column in ordering_columns(no_rows(schema), rules.ordering_fields)]
+    types = [column.type for column in ordering_columns(no_rows(schema), rules.delete_fields)]
     ordering = tuple(
         pa.chunked_array([chunk for columns in values for chunk in columns[number].cast(kind).chunks], kind)
         for number, kind in enumerate(types)
     )
-    return _Records(keys, key, row, deleted, natural, rows, ordering, order_codes(ordering))
+    codes = order_codes(ordering) if rules.by_event_time else np.zeros(len(key), np.int64)
+    return _Records(keys, key, row, deleted, natural, rows, ordering, codes)
 
 
 def _deleted(part: LogPart) -> _Mask:

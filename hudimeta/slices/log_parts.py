@@ -70,7 +70,7 @@ class DeletePart:
     Attributes:
         keys: Record keys.
         natural: bool per record; True without an ordering value that compares with the table's.
-        ordering: Per ordering field of the table one array of its type; empty unless event time decides.
+        ordering: Per field that a delete states (`MergeRules.delete_fields`) one array of its type.
     """
 
     keys: pa.ChunkedArray
@@ -153,8 +153,8 @@ def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> Dele
         rules: Which fields order.
     """
     keys = deletes.column("record_key")
-    kinds = [field_type(schema, name) for name in rules.ordering_fields]
-    if not rules.by_event_time:
+    kinds = [field_type(schema, name) for name in rules.delete_fields]
+    if not kinds:
         return DeletePart(keys, np.zeros(len(keys), bool))
     if None in kinds:
         absent = tuple(pa.chunked_array([pa.nulls(len(keys), kind or pa.int32())]) for kind in kinds)

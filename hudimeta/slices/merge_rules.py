@@ -39,6 +39,7 @@ class MergeRules:
         partial_mode: Whether a winner's default values give way to the loser's (NONE or IGNORE_DEFAULTS).
         column_defaults: Defaults other than null, by column, for IGNORE_DEFAULTS.
         last_keeps_meta: The later written of two rows gives the meta columns even when it loses (see `MergeSettings`).
+        deletes_always: A delete that is written takes away whatever is older (see `MergeSettings`).
         merger: Name of the function that merges two versions (see `custom_merger`); mode and ordering fields then decide about
             deletes only. None goes by the mode.
     """
@@ -51,6 +52,7 @@ class MergeRules:
     column_defaults: tuple[tuple[str, object], ...] = ()
     merger: str | None = None
     last_keeps_meta: bool = False
+    deletes_always: bool = False
 
     def __post_init__(self) -> None:
         if self.mode is MergeMode.CUSTOM:
@@ -69,6 +71,11 @@ class MergeRules:
     def by_event_time(self) -> bool:
         """True when ordering values decide."""
         return self.mode is MergeMode.EVENT_TIME_ORDERING and bool(self.ordering_fields)
+
+    @property
+    def delete_fields(self) -> tuple[str, ...]:
+        """Ordering fields whose values a delete in a log states."""
+        return self.ordering_fields if self.by_event_time or self.deletes_always else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -99,8 +106,10 @@ class MergeRules:
             stated.check_known()
             ordering = tuple(table.ordering_fields)
             partial, last = stated.partial_update, stated.last_keeps_meta
-            return cls(stated.mode, ordering, field, marker, partial, last_keeps_meta=last)
+            return cls(
+                stated.mode, ordering, field, marker, partial, last_keeps_meta=last, deletes_always=stated.deletes_always
+            )
         ordering = tuple(table.ordering_fields)
         mode = MergeMode.EVENT_TIME_ORDERING if stated.mode is MergeMode.CUSTOM and ordering else stated.mode
         mode = MergeMode.COMMIT_TIME_ORDERING if mode is MergeMode.CUSTOM else mode
-        return cls(mode, ordering, field, marker, merger=merger)
+        return cls(mode, ordering, field, marker, merger=merger, deletes_always=stated.deletes_always)

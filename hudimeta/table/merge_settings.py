@@ -8,7 +8,7 @@ merger classes are Java code, which cannot be run here: they stay CUSTOM, and wh
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -66,6 +66,8 @@ class MergeSettings:
         payload_class: The class that decided, "" when none is named; for the reader of an error.
         last_keeps_meta: A row that is filled, or fills another, gives its meta columns when it was written later of the two,
             whichever of them wins: so Hudi's own class does it, and the mode that version 9 stores instead does not.
+        deletes_always: A delete takes away whatever is older, whatever its ordering value: so Hudi's own class does it. In
+            logs it needs one even so, because release 1.0.2 compares it wherever a class merges and not a mode.
     """
 
     mode: MergeMode
@@ -74,6 +76,7 @@ class MergeSettings:
     delete_marker: str | None = None
     payload_class: str = ""
     last_keeps_meta: bool = False
+    deletes_always: bool = False
 
     def check_known(self) -> None:
         """Raises UnsupportedFeature when the rules are Java code."""
@@ -95,6 +98,7 @@ _RULES_OF_PAYLOAD = {
     "AWSDmsAvroPayload": MergeSettings(_COMMIT, delete_field="Op", delete_marker="D"),
 }
 _CUSTOM = MergeSettings(MergeMode.CUSTOM)
+_DELETING_ALWAYS = ("PartialUpdateAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload", "AWSDmsAvroPayload")
 
 
 def merge_settings(
@@ -126,14 +130,14 @@ def merge_settings(
     if declared is not None and declared is not MergeMode.CUSTOM:
         rules = MergeSettings(declared)
     elif payload_class:
-        rules = of_payload or _CUSTOM
+        rules = replace(of_payload or _CUSTOM, deletes_always=payload_class.rpartition(".")[2] in _DELETING_ALWAYS)
     elif declared is MergeMode.CUSTOM:
         rules = _CUSTOM
     else:
         rules = MergeSettings(_mode_without_hints(strategy_id, has_ordering))
     partial = _member(PartialUpdateMode, PARTIAL_UPDATE_KEY, partial_update) if partial_update else rules.partial_update
     field, marker = delete_field or rules.delete_field, delete_marker or rules.delete_marker
-    return MergeSettings(rules.mode, partial, field, marker, payload_class, rules.last_keeps_meta)
+    return replace(rules, partial_update=partial, delete_field=field, delete_marker=marker, payload_class=payload_class)
 
 
 def payload_class_of(mode: MergeMode) -> str:

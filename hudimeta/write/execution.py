@@ -281,16 +281,14 @@ def _append_to_log(
     writers: FileWriters, logs: LogFileWriter, base: KeyFile, change: _Change, token: WriteToken
 ) -> list[WrittenFile]:
     """Write what a batch has for one file group to its log."""
-    part, gone, rules = change.part, change.gone, writers.rules
+    part, gone = change.part, change.gone
     fresh, marked = _split_deletes(part)
     deletes = Deletes(array_of([], pa.string()))
     if len(gone) and gone.keys is not None:
         deletes = Deletes(gone.keys, writers.ordering_of(base, gone.keys))
     if marked is not None and marked.keys is not None:
         # As Hudi's writers do: readers need not know what marks a row as a delete.
-        fields = rules.ordering_fields if rules.by_event_time else ()
-        columns = tuple(single_array(column) for column in ordering_columns(marked.rows, fields))
-        deletes = deletes.and_of(Deletes(marked.keys, columns))
+        deletes = deletes.and_of(Deletes(marked.keys, _order_of_deletes(writers, base, marked, marked.keys)))
     meta = _Rows(writers.instant, token.task, base.file_id)
     rows, updated = meta.with_meta(fresh, first=len(change.new)), len(fresh)
     facts = None
@@ -305,6 +303,19 @@ def _append_to_log(
         rows = rows.select([name for name in rows.column_names if name in writers.only or name in META_COLUMNS])
     group = FileGroupId(base.partition_path, base.file_id)
     return logs.append(group, LogContent(rows, deletes, updated, facts), token, below=base)
+
+
+def _order_of_deletes(writers: FileWriters, base: KeyFile, marked: KeyedBatch, deleted: pa.StringArray) -> tuple[pa.Array, ...]:
+    """Ordering values that rows which delete their keys state in a log: those of the stored rows where order has no say.
+
+    So readers that compare them nevertheless find that the delete wins, and that a row of the same key wins which comes later.
+    """
+    rules = writers.rules
+    columns = tuple(single_array(column) for column in ordering_columns(marked.rows, rules.delete_fields))
+    if not rules.deletes_always:
+        return columns
+    stored = writers.ordering_of(base, deleted)
+    return tuple(pc.coalesce(old.cast(own.type), own) for old, own in zip(stored, columns, strict=True))
 
 
 def _split_deletes(part: KeyedBatch) -> tuple[KeyedBatch, KeyedBatch | None]:
@@ -362,10 +373,10 @@ def _changes(part: KeyedBatch, gone: KeyedBatch, meta: _Rows, schema: pa.Schema,
     """What is laid over a base file of some schema: rows of `part`, and deletes of `gone` that win whatever their age."""
     changes: list[LogPart] = []
     if len(part):
-        changes.append(DataPart(meta.with_meta(part), part.deleted, natural_rows(part.rows, part.deleted, rules)))
+        natural = part.deleted if rules.deletes_always else natural_rows(part.rows, part.deleted, rules)
+        changes.append(DataPart(meta.with_meta(part), part.deleted, natural))
     if len(gone) and gone.keys is not None:
-        fields = rules.ordering_fields if rules.by_event_time else ()
-        kinds = [field_type(schema, field) or pa.int32() for field in fields]
+        kinds = [field_type(schema, field) or pa.int32() for field in rules.delete_fields]
         ordering = tuple(pa.chunked_array([pa.nulls(len(gone), kind)]) for kind in kinds)
         changes.append(DeletePart(pa.chunked_array([gone.keys]), np.ones(len(gone), dtype=bool), ordering))
     return changes

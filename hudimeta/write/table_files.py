@@ -171,9 +171,8 @@ class TableFiles:
 
     def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:
         """A reader of the ordering values that keys have in a file slice."""
-        rules, properties = self._session.rules, self.snapshot.properties
-        fields = rules.ordering_fields if rules.by_event_time else ()
-        virtual = None if properties.populate_meta else self.generator()
+        fields = self._session.rules.delete_fields
+        virtual = None if self.snapshot.properties.populate_meta else self.generator()
         return partial(read_ordering, SliceRows.of(self.snapshot), fields, virtual)
 
     def log_facts(self) -> LogFacts | None:

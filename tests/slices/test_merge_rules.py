@@ -25,14 +25,16 @@ def test_a_stated_mode_counts_before_any_payload_class() -> None:
         ("OverwriteWithLatestAvroPayload", MergeRules(COMMIT, ("ts",))),
         ("DefaultHoodieRecordPayload", MergeRules(EVENT, ("ts",))),
         ("EventTimeAvroPayload", MergeRules(EVENT, ("ts",))),
-        ("AWSDmsAvroPayload", MergeRules(COMMIT, ("ts",), "Op", "D")),
+        ("AWSDmsAvroPayload", MergeRules(COMMIT, ("ts",), "Op", "D", deletes_always=True)),
         (
             "OverwriteNonDefaultsWithLatestAvroPayload",
-            MergeRules(COMMIT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS),
+            MergeRules(COMMIT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS, deletes_always=True),
         ),
         (
             "PartialUpdateAvroPayload",
-            MergeRules(EVENT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS, last_keeps_meta=True),
+            MergeRules(
+                EVENT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS, last_keeps_meta=True, deletes_always=True
+            ),
         ),
     ],
 )
