@@ -14,6 +14,7 @@ from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
 from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, scalar_of
 from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
+from hudimeta.read.doubled_keys import has_doubles, numbered, told_apart
 from hudimeta.redaction import redacted
 from hudimeta.schema import conform
 from hudimeta.slices.fold import fold_log_records
@@ -211,7 +212,8 @@ class ChangeReader(SliceReader):
                 images[name] = pa.chunked_array(chunks, pa.string())
             else:
                 wanted = pc.if_else(pc.equal(operations, absent), scalar_of(None), records.column("record_key"))
-                images[name] = self._looked_up(path, wanted, reader(change).keyed(base, wanted.drop_null()))
+                found = reader(change).keyed(base, wanted.drop_null())
+                images[name] = self._looked_up(path, wanted, found, change.instant if base is change else None)
         return self._table(change, operations, **images)
 
     def _record_of_today(self, records: pa.StructArray, change: GroupChange) -> pa.StructArray:
@@ -235,11 +237,16 @@ class ChangeReader(SliceReader):
         columns = [column.combine_chunks() for column in fitted.columns]
         return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=records.is_null())
 
-    def _looked_up(self, path: str, keys: pa.ChunkedArray, found: _KeyedRows) -> pa.ChunkedArray:
-        """The image of each key's row, null for null."""
+    def _looked_up(self, path: str, keys: pa.ChunkedArray, found: _KeyedRows, instant: str | None) -> pa.ChunkedArray:
+        """The image of each key's row, null for null. Of several rows of a key those that `instant` wrote are meant, the last
+        ones; without it, the first ones."""
         import pyarrow.compute as pc
 
-        at = pc.index_in(keys, value_set=found.keys.combine_chunks(), skip_nulls=True)
+        sought, known = keys, found.keys.combine_chunks()
+        if has_doubles(known):
+            found = found if instant is None else _written_by(instant, found)
+            sought, known = (numbered(k, from_end=instant is not None) for k in (keys, found.keys))
+        at = pc.index_in(sought, value_set=known, skip_nulls=True)
         if at.null_count > keys.null_count:
             lost = keys.filter(pc.and_(at.is_null(), keys.is_valid()))[0]
             raise CorruptFileError(path, 0, "changes of rows that the base files have", f"a change of {lost.as_py()!r}")
@@ -251,13 +258,14 @@ class ChangeReader(SliceReader):
         """What makes the rows before those after: deletes, updates, inserts."""
         import pyarrow.compute as pc
 
-        at = pc.index_in(before.keys, value_set=after.keys.combine_chunks())
+        was, remains = told_apart(before.keys, after.keys)
+        at = pc.index_in(was, value_set=remains)
         there = at.is_valid()
         yield self._listed(change, DELETE, before=before.rows.filter(pc.invert(there)))
         old, new = before.rows.filter(there), after.rows.take(at.drop_null())
         differs = self._differs(old, new)
         yield self._listed(change, UPDATE, before=old.filter(differs), after=new.filter(differs))
-        fresh = pc.invert(pc.is_in(after.keys, value_set=before.keys.combine_chunks()))
+        fresh = pc.invert(pc.is_in(remains, value_set=was))
         yield self._listed(change, INSERT, after=after.rows.filter(fresh))
 
     def _differs(self, old: pa.Table, new: pa.Table) -> pa.ChunkedArray:
@@ -331,6 +339,17 @@ class _KeyedReader(SliceReader):
 def _stated(task: ReadTask, partition_path: str) -> pa.Table:
     """Values that a partition path states."""
     return path_values(array_of([partition_path], pa.string()), task.partition_layout, task.table_schema, task.properties)
+
+
+def _written_by(instant: str, found: _KeyedRows) -> _KeyedRows:
+    """Without older rows of keys of which a commit wrote others. Rows without meta columns do not tell."""
+    import pyarrow.compute as pc
+
+    if _VERSION_COLUMNS[0] not in found.rows.column_names:
+        return found
+    own = fill_null(pc.equal(found.rows.column(_VERSION_COLUMNS[0]), instant), False)
+    kept = pc.or_(own, pc.invert(pc.is_in(found.keys, value_set=found.keys.filter(own).combine_chunks())))
+    return _KeyedRows(found.keys.filter(kept), found.rows.filter(kept))
 
 
 def _with_key(rows: pa.Table, keys: pa.Array) -> pa.Table:

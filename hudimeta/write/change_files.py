@@ -20,6 +20,7 @@ from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.formats.avro.schemas import CDC_KEY_ONLY, cdc_with_before, cdc_with_before_and_after
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import BlockType, HeaderKey, encode_avro_content, frame_block, seal_blocks
+from hudimeta.read.doubled_keys import told_apart
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
@@ -81,7 +82,7 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     """
     import pyarrow.compute as pc
 
-    old_keys, new_keys = _told_apart(before, after)
+    old_keys, new_keys = told_apart(before[KEY_COLUMN], after[KEY_COLUMN])
 
     was_at = pc.fill_null(pc.index_in(new_keys, value_set=old_keys), -1).to_numpy().astype(np.int64)
     stays = np.zeros(before.num_rows, bool)
@@ -97,25 +98,6 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     operations = np.where(after_at < 0, "d", np.where(before_at < 0, "i", "u"))
     keys = pa.chunked_array([*after[KEY_COLUMN].take(changed).chunks, *before[KEY_COLUMN].take(gone).chunks], pa.string())
     return Changes(pa.array(operations, pa.string()), keys.combine_chunks(), before, after, before_at, after_at)
-
-
-def _told_apart(before: pa.Table, after: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Record keys; if any comes twice, all with how often they came before: rewriting keeps the order of rows."""
-    coded = [rows[KEY_COLUMN].combine_chunks().cast(pa.string()).dictionary_encode() for rows in (before, after)]
-    doubled = any(len(keys.dictionary) < len(keys) for keys in coded)
-    old, new = (_numbered(keys) if doubled else keys.dictionary_decode() for keys in coded)
-    return old, new
-
-
-def _numbered(keys: pa.DictionaryArray) -> pa.Array:
-    codes = keys.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])[: len(codes)]
-    number = np.empty(len(codes), np.int64)
-    number[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise(keys.dictionary_decode(), pa.array(number).cast(pa.string()), "\0")
 
 
 def _differ(old: pa.Table, new: pa.Table) -> npt.NDArray[np.bool_]:
