@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import array_of, fill_null, integers, no_rows, numbers, numpy_of, scalar_of, single_array
+from hudimeta.schema.promotion import is_text
 from hudimeta.slices.custom_merger import merge_versions
 from hudimeta.slices.log_parts import DataPart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
@@ -94,27 +95,27 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
 
 
 def own_cells(rows: pa.Table, rules: MergeRules) -> _Mask:
-    """Per row and column, whether the row keeps its cell when it wins: False for defaults under IGNORE_DEFAULTS.
+    """Per row and column, whether the row keeps its cell when it wins.
 
-    Ordering columns are filled as all others are, though the order of the rows stays that of the values that they had.
+    It is False for defaults under IGNORE_DEFAULTS, and under FILL_UNAVAILABLE for the text of what was not at hand. Ordering
+    columns are filled as all others are, though the order of the rows stays that of the values that they had.
     """
     own = np.ones((rows.num_rows, rows.num_columns), bool)
-    if rules.partial_mode is not PartialUpdateMode.IGNORE_DEFAULTS:
-        return own
     defaults = dict(rules.column_defaults)
-    for number, name in enumerate(rows.column_names):
-        if name not in META_COLUMNS:
-            own[:, number] = ~_is_default(rows.column(number), defaults.get(name))
+    for number, field in enumerate(rows.schema):
+        if field.name in META_COLUMNS or rules.partial_mode is PartialUpdateMode.NONE:
+            continue
+        if rules.partial_mode is PartialUpdateMode.IGNORE_DEFAULTS:
+            own[:, number] = ~_is(rows.column(number), defaults.get(field.name))
+        elif rules.unavailable is not None and is_text(field.type):
+            own[:, number] = ~_is(rows.column(number), rules.unavailable)
     return own
 
 
-def _is_default(column: pa.ChunkedArray, default: object) -> _Mask:
+def _is(column: pa.ChunkedArray, value: object) -> _Mask:
     import pyarrow.compute as pc
 
-    if default is None:
-        equal = column.is_null()
-    else:
-        equal = fill_null(pc.equal(column, scalar_of(default, column.type)), False)
+    equal = column.is_null() if value is None else fill_null(pc.equal(column, scalar_of(value, column.type)), False)
     mask: _Mask = numpy_of(equal)
     return mask
 

@@ -3,8 +3,8 @@
 Records of the log are folded oldest to newest into one version per key; what comes out is laid over the base rows. The later
 version wins, or under event time the one with the higher ordering value, of equal ones the later. A delete wins and loses as a
 row does, except one without an ordering value: it beats whatever is older, and whatever follows it starts anew. A winner that
-holds only some columns (a partial update, or defaults under IGNORE_DEFAULTS) is filled from the loser. A merger that the user
-brings (`custom_merger`) makes one row of two instead.
+holds only some columns (a partial update, or values that a partial update mode passes over) is filled from the loser. A merger
+that the user brings (`custom_merger`) makes one row of two instead.
 
 Folding before the base row is seen is Hudi's order of work and shows in the results: a row that is inserted again with a
 smaller ordering value after a delete loses against the base row that was deleted.

@@ -36,9 +36,10 @@ class MergeRules:
         ordering_fields: Columns that are compared one after the other; a dot reaches into a struct.
         delete_field: Column whose text, when it is `delete_marker`, makes the row a delete; None when there is no such column.
         delete_marker: See `delete_field`.
-        partial_mode: Whether a winner's default values give way to the loser's (NONE or IGNORE_DEFAULTS).
+        partial_mode: Which of a winner's values give way to the loser's: none, defaults, or texts that are `unavailable`.
         column_defaults: Defaults other than null, by column, for IGNORE_DEFAULTS.
         last_keeps_meta: The later written of two rows gives the meta columns even when it loses (see `MergeSettings`).
+        unavailable: For FILL_UNAVAILABLE; without it no value gives way.
         deletes_always: A delete that is written takes away whatever is older (see `MergeSettings`).
         merger: Name of the function that merges two versions (see `custom_merger`); mode and ordering fields then decide about
             deletes only. None goes by the mode.
@@ -53,12 +54,11 @@ class MergeRules:
     merger: str | None = None
     last_keeps_meta: bool = False
     deletes_always: bool = False
+    unavailable: str | None = None
 
     def __post_init__(self) -> None:
         if self.mode is MergeMode.CUSTOM:
             raise UnsupportedFeature("merge mode CUSTOM without a payload class that is known")
-        if self.partial_mode is PartialUpdateMode.FILL_UNAVAILABLE:
-            raise UnsupportedFeature("partial update mode FILL_UNAVAILABLE", "Read the table with Apache Hudi.")
         if (self.delete_field is None) != (self.delete_marker is None):
             raise ConfigError(
                 DELETE_FIELD,
@@ -105,9 +105,15 @@ class MergeRules:
         if merger is None:
             stated.check_known()
             ordering = tuple(table.ordering_fields)
-            partial, last = stated.partial_update, stated.last_keeps_meta
             return cls(
-                stated.mode, ordering, field, marker, partial, last_keeps_meta=last, deletes_always=stated.deletes_always
+                stated.mode,
+                ordering,
+                field,
+                marker,
+                stated.partial_update,
+                last_keeps_meta=stated.last_keeps_meta,
+                deletes_always=stated.deletes_always,
+                unavailable=stated.unavailable,
             )
         ordering = tuple(table.ordering_fields)
         mode = MergeMode.EVENT_TIME_ORDERING if stated.mode is MergeMode.CUSTOM and ordering else stated.mode

@@ -18,6 +18,7 @@ __all__ = [
     "DELETE_PROPERTY",
     "MERGE_MODE_KEY",
     "STRATEGY_IDS",
+    "UNAVAILABLE_PROPERTY",
     "MergeSettings",
     "PartialUpdateMode",
     "delete_properties",
@@ -29,6 +30,7 @@ __all__ = [
 MERGE_MODE_KEY = "hoodie.record.merge.mode"
 PARTIAL_UPDATE_KEY = "hoodie.table.partial.update.mode"
 DELETE_PROPERTY = "hoodie.record.merge.property.hoodie.payload.delete."
+UNAVAILABLE_PROPERTY = "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
 
 STRATEGY_IDS = {
     MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
@@ -66,6 +68,7 @@ class MergeSettings:
         payload_class: The class that decided, "" when none is named; for the reader of an error.
         last_keeps_meta: A row that is filled, or fills another, gives its meta columns when it was written later of the two,
             whichever of them wins: so Hudi's own class does it, and the mode that version 9 stores instead does not.
+        unavailable: The text in the place of a value that FILL_UNAVAILABLE takes from the loser.
         deletes_always: A delete takes away whatever is older, whatever its ordering value: so Hudi's own class does it. In
             logs it needs one even so, because release 1.0.2 compares it wherever a class merges and not a mode.
     """
@@ -77,6 +80,7 @@ class MergeSettings:
     payload_class: str = ""
     last_keeps_meta: bool = False
     deletes_always: bool = False
+    unavailable: str | None = None
 
     def check_known(self) -> None:
         """Raises UnsupportedFeature when the rules are Java code."""
@@ -110,6 +114,7 @@ def merge_settings(
     has_ordering: bool = False,
     delete_field: str | None = None,
     delete_marker: str | None = None,
+    unavailable: str | None = None,
 ) -> MergeSettings:
     """The rules that a table's properties amount to; every argument is a property's text, "" when absent.
 
@@ -121,6 +126,7 @@ def merge_settings(
         has_ordering: True when the table has an ordering field: without any other hint it then goes by event time.
         delete_field: Column that marks deletes, from `hoodie.record.merge.property.hoodie.payload.delete.field`.
         delete_marker: Its value, from `….delete.marker`.
+        unavailable: See `MergeSettings`.
 
     Raises:
         ConfigError: a mode that Hudi does not know.
@@ -137,7 +143,8 @@ def merge_settings(
         rules = MergeSettings(_mode_without_hints(strategy_id, has_ordering))
     partial = _member(PartialUpdateMode, PARTIAL_UPDATE_KEY, partial_update) if partial_update else rules.partial_update
     field, marker = delete_field or rules.delete_field, delete_marker or rules.delete_marker
-    return replace(rules, partial_update=partial, delete_field=field, delete_marker=marker, payload_class=payload_class)
+    own = replace(rules, partial_update=partial, delete_field=field, delete_marker=marker, payload_class=payload_class)
+    return replace(own, unavailable=unavailable)
 
 
 def payload_class_of(mode: MergeMode) -> str:

@@ -12,7 +12,7 @@ from hudimeta.formats.properties import table_checksum
 from hudimeta.storage import Storage, join
 from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
-from hudimeta.table.merge_settings import DELETE_PROPERTY, MERGE_MODE_KEY, MergeSettings, merge_settings
+from hudimeta.table.merge_settings import DELETE_PROPERTY, MERGE_MODE_KEY, UNAVAILABLE_PROPERTY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import (
     CHECKSUM_KEY,
     DATABASE_KEY,
@@ -228,6 +228,7 @@ class TableProperties(PropertyTexts):
             has_ordering=bool(self.ordering_fields),
             delete_field=self.get(DELETE_PROPERTY + "field") or None,
             delete_marker=self.get(DELETE_PROPERTY + "marker") or None,
+            unavailable=self.get(UNAVAILABLE_PROPERTY) or None,
         )
 
     @property

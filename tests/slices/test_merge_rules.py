@@ -56,7 +56,6 @@ def test_without_a_word_an_ordering_field_decides() -> None:
         ({"hoodie.compaction.payload.class": "com.example.Mine"}, "com.example.Mine"),
         ({"hoodie.compaction.payload.class": MODEL + "debezium.PostgresDebeziumAvroPayload"}, "PostgresDebezium"),
         ({"hoodie.record.merge.mode": "CUSTOM"}, "a custom record merger"),
-        ({"hoodie.table.partial.update.mode": "FILL_UNAVAILABLE"}, "FILL_UNAVAILABLE"),
     ],
 )
 def test_what_is_not_done_is_refused_by_name(properties: dict[str, str], named: str) -> None:

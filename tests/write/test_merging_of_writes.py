@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hudimeta import Table
 from hudimeta.errors import ConfigError, SchemaMismatch, UnsupportedFeature
 from hudimeta.storage import open_storage
+from hudimeta.table import properties
 from hudimeta.testing.invariants import check_all
 
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
@@ -125,6 +126,29 @@ def test_a_null_in_an_ordering_column_that_decides_nothing_is_filled_as_any_othe
     if kind == "MERGE_ON_READ":
         assert table.compact()
         assert contents(path) == [("k", 5, "x", 2), ("m", 3, "y", 7)]
+
+
+@BOTH
+def test_texts_that_were_not_at_hand_are_filled(tmp_path: Path, kind: str) -> None:
+    """What Apache Hudi makes of PostgresDebeziumAvroPayload: in late rows and rows of one batch too, but not in bytes."""
+    path, toast = tmp_path / "t", "__debezium_unavailable_value"
+    schema = rows().schema.append(pa.field("raw", pa.binary()))
+    table = Table.create(path, schema, key="id", ordering="ts", type=kind, options={VERSION: "9"})
+    filled = {
+        "hoodie.table.partial.update.mode": "FILL_UNAVAILABLE",
+        "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value": toast,
+    }
+    properties.update(open_storage(path), filled)
+
+    def given(*values: tuple[Any, ...]) -> pa.Table:
+        return rows(*values).append_column(schema.field("raw"), rows(*values)["a"].cast(pa.binary()))
+
+    table.insert(given(("k", 10, "x", 1), ("m", 10, toast, 1), ("n", 10, None, 1)))
+    table.upsert(given(("k", 11, toast, 2), ("m", 9, "late", 0), ("n", 12, toast, 2), ("o", 1, "o", 1), ("o", 2, toast, 2)))
+    found = {row["id"]: (row["ts"], row["a"], row["b"], row["raw"]) for row in Table(path).scan().to_table().to_pylist()}
+    bytes_of_toast = toast.encode()
+    merged = {"k": (11, "x", 2, bytes_of_toast), "n": (12, None, 2, bytes_of_toast), "o": (2, "o", 2, bytes_of_toast)}
+    assert found == merged | {"m": (10, "late", 1, bytes_of_toast)}
 
 
 @BOTH
