@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import TableError
 from hudimeta.read.chosen_partitions import chosen_partitions
+from hudimeta.snapshot.cleaned import newest_removed
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.table.file_names import is_base_file, parse_base_file, parse_log_file
 from hudimeta.table.properties import CdcMode
@@ -114,11 +115,7 @@ class _CommitPlan:
     def changes(self, files: pa.Table | None) -> Iterator[GroupChange]:
         """One entry for each file group; `files` are those of the partitions in `to_list`, and maybe of others."""
         earlier = self._slices_before(files) if files is not None and self.to_list() else {}
-        for partition, ids in self._replaced.items():
-            for file_id in ids:
-                if (partition, file_id) not in earlier:
-                    raise self._cleaned(f"the file group {file_id} in partition {partition!r}, which it replaced")
-                yield self._change(ChangeSource.REMOVED_ROWS, partition, file_id, before=earlier[partition, file_id])
+        yield from self._of_replaced(earlier)
         for (partition, file_id), stats in self._stats.items():
             for stat in stats:
                 if is_base_file(_name(stat["path"] or "")):
@@ -128,6 +125,22 @@ class _CommitPlan:
                 own = {"log_files": tuple(logs), "log_sizes": tuple(logs.values())}
                 before = earlier.get((partition, file_id))
                 yield self._change(ChangeSource.LOG_FILES, partition, file_id, **own, before=before)
+
+    def _of_replaced(self, earlier: Mapping[tuple[str, str], FileSlice]) -> Iterator[GroupChange]:
+        removed = self._removed() if self._replaced else {}
+        for partition, ids in self._replaced.items():
+            for file_id in ids:
+                group = partition, file_id
+                before = earlier.get(group)
+                if before is None or removed.get(group, "") > max(_instants(before)):
+                    raise self._cleaned(f"the file group {file_id} in partition {partition!r}, which it replaced")
+                yield self._change(ChangeSource.REMOVED_ROWS, partition, file_id, before=before)
+
+    def _removed(self) -> Mapping[tuple[str, str], str]:
+        """The newest file from before the commit that cleans took of each file group: a savepoint may have kept older ones."""
+        timeline, completed = self._snapshot.timeline, self._instant.completed_at
+        later = frozenset(i.time for i in timeline.writes if i.completed_at >= completed)
+        return newest_removed(self._snapshot, completed, later | timeline.rolled_back)
 
     def _slices_before(self, files: pa.Table) -> dict[tuple[str, str], FileSlice]:
         """Slices of the listed partitions as they were just before the commit.
@@ -197,6 +210,12 @@ class _CommitPlan:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _instants(found: FileSlice) -> Iterator[str]:
+    """Of all files of a slice."""
+    yield found.base_instant
+    yield from (file.instant for file in map(parse_log_file, found.log_files) if file is not None)
 
 
 def _is_log(stat: _Stat) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["lost_slices", "refuse_cleaned", "refuse_lost"]
+__all__ = ["lost_slices", "newest_removed", "refuse_cleaned", "refuse_lost"]
 
 Groups = set[tuple[str, str]]
 Slices = dict[tuple[str, str], str]
@@ -104,6 +104,21 @@ def lost_slices(snapshot: Snapshot, latest: Snapshot) -> Slices:
     return _lost(snapshot, latest, cleaned.archived) if cleaned.unbound else {}
 
 
+def newest_removed(snapshot: Snapshot, moment: str, unseen: frozenset[str]) -> Slices:
+    """The newest file of each file group that cleans removed, of those that a moment may show: its instant.
+
+    Args:
+        snapshot: The table of now. Its active cleans are read, and archived ones if the moment lies before the active timeline.
+        moment: Files of later instants do not count.
+        unseen: Nor do those of these instants.
+    """
+    timeline, archived = snapshot.timeline, None
+    if moment < (timeline.first_active_write or ""):
+        archived = ArchivedRecords(timeline.history, (Action.CLEAN,), moment)
+    bases, logs = _removed(snapshot, archived, moment, unseen)
+    return {group: max(bases.get(group, ""), logs.get(group, "")) for group in {*bases, *logs}}
+
+
 def _refuse(snapshot: Snapshot, lost: Slices) -> None:
     if lost:
         partition, group = min(lost)
@@ -132,7 +147,7 @@ def _lost(snapshot: Snapshot, latest: Snapshot, archived: ArchivedRecords | None
 
 def _missed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> Slices:
     """Newest slices as of the moment that were removed, without those of file groups that were replaced by then."""
-    bases, logs = _removed(snapshot, archived, unseen)
+    bases, logs = _removed(snapshot, archived, snapshot.as_of or "", unseen)
     shown, gone = (_base_instants(snapshot), _replaced(snapshot)) if bases or logs else ({}, set())
     # Where no base file is shown, that of the slice was removed, or it has none. Else a log belongs to the newest base file
     # that is older, which a savepoint may have spared; in version 6 its name tells no more than that base file.
@@ -169,9 +184,10 @@ def _groups(replaced: pa.Table) -> Groups:
     return set(zip(replaced["partition_path"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
 
 
-def _removed(snapshot: Snapshot, archived: ArchivedRecords | None, unseen: frozenset[str]) -> tuple[Slices, Slices]:
+def _removed(
+    snapshot: Snapshot, archived: ArchivedRecords | None, moment: str, unseen: frozenset[str]
+) -> tuple[Slices, Slices]:
     """The newest removed base file and log file of each file group, of those that the moment may show: their instants."""
-    moment = snapshot.as_of or ""
     bases: Slices = {}
     logs: Slices = {}
     for clean in _clean_records(snapshot, archived):
