@@ -32,8 +32,8 @@ __all__ = [
 
 TIMEZONE_KEY = "hoodie.table.timeline.timezone"
 ALLOWED_SPELLINGS = (
-    "yyyyMMddHHmmssSSS, yyyyMMddHHmmss, yyyy-MM-dd, yyyy-MM-dd HH:mm:ss[.SSS], or ISO 8601 such as "
-    "yyyy-MM-ddTHH:mm:ss[.SSS][Z|+HH:mm]"
+    "yyyyMMddHHmmssSSS, yyyyMMddHHmmss, yyyy-MM-dd, yyyy-MM-dd HH:mm:ss[.SSS], ISO 8601 such as "
+    "yyyy-MM-ddTHH:mm:ss[.SSS][Z|+HH:mm], or seconds or milliseconds since 1970 (10 or 13 digits)"
 )
 
 OF_BOOTSTRAPS = ("00000000000001", "00000000000002")
@@ -49,6 +49,10 @@ _BEFORE_DATES, _AFTER_DATES = "000", "9" * 5
 _MILLIS_DIGITS = 17
 _LAST_MILLIS = 999
 _SECONDS_DIGITS = 14
+_SINCE_1970 = {10: 1000, 13: 1}
+"""Milliseconds of a unit, by how many digits a number of such units since 1970 has."""
+_OF_OUR_TIME = "1"
+"""What such numbers begin with until 2033; other digits in their number are the first ones of an instant."""
 _DATE_TIME = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})(?:[ T](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,9}))?"
     r" ?(?P<zone>Z|[+-]\d{2}:?(?:\d{2})?)?)?",
@@ -125,9 +129,9 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
     """Any spelling of a moment as the text that instants are compared with.
 
     As in Hudi 1.2.0: a date is its first millisecond; a time with seconds and no fraction is the last millisecond of that
-    second, so that every instant within it is included; 14 digits stay, and being compared as text stand before every
-    instant of 17 digits within their second. A spelling with a zone is converted to the
-    table's, one without is wall-clock time in the table's zone.
+    second, so that every instant within it is included; 10 and 13 digits are seconds and milliseconds since 1970; 14 digits
+    stay, and being compared as text stand before every instant of 17 digits within their second. A spelling with a zone is
+    converted to the table's, one without is wall-clock time in the table's zone.
 
     Args:
         text: One of `ALLOWED_SPELLINGS`.
@@ -143,6 +147,8 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
     given = text.strip()
     try:
         if given.isascii() and given.isdigit():
+            if len(given) in _SINCE_1970:
+                return format_instant(int(given) * _SINCE_1970[len(given)], zone)
             if len(given) not in (_SECONDS_DIGITS, _MILLIS_DIGITS):
                 raise ValueError(given)
             wall, millis = _wall(given)
@@ -168,6 +174,8 @@ def range_bound(text: str, zone: tzinfo | None, key: str) -> str:
     """
     given = text.strip()
     if not (given.isascii() and given.isdigit()):
+        return normalise_instant(given, zone, key)
+    if len(given) in _SINCE_1970 and given.startswith(_OF_OUR_TIME):
         return normalise_instant(given, zone, key)
     if given.strip("0") and not given.startswith((_BEFORE_DATES, _AFTER_DATES)):
         try:

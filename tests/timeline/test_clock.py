@@ -177,10 +177,18 @@ def test_bad_spellings_are_answered_with_the_good_ones(spelling: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bound", ["0", "000", "00000000000001", "2026", "20261", "2026112", "20261128212240161", "99999", "99999999999999999"]
+    "bound",
+    ["0", "000", "00000000000001", "2026", "20261", "2026112", "2026112821", "20261128212240161", "99999", "99999999999999999"],
 )
 def test_digits_that_bound_a_range_stay(bound: str) -> None:
     assert range_bound(f" {bound} ", UTC, "begin") == bound
+
+
+@pytest.mark.parametrize("spelling", ["1712010112", "1712010112000"])
+def test_seconds_and_milliseconds_since_1970_are_moments(spelling: str) -> None:
+    """As in Hudi 1.2.0, in ranges too, where these digits could be those of a day of 1712."""
+    assert normalise_instant(spelling) == range_bound(spelling, UTC, "begin") == "20240401222152000"
+    assert normalise_instant(spelling, BERLIN) == "20240402002152000"
 
 
 @pytest.mark.parametrize("bound", ["5", "17", "202", "2026-13-01", "20261345", "20260230", "yesterday", ""])
