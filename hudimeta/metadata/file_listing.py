@@ -222,7 +222,7 @@ class FileListing:
         if new:
             found = self._look_in_base(base, new)
             known |= _by_key(found, new)
-            for key in new if len(found) <= SMALL_ROWS else ():
+            for key in new if len(found) <= len(new) * SMALL_ROWS else ():
                 keep(self._kept, places[key], known[key])
         return pa.concat_tables([known[key] for key in keys])
 
