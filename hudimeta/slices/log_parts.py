@@ -218,9 +218,11 @@ def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def natural_rows(rows: pa.Table, deleted: _Mask, rules: MergeRules) -> _Mask:
-    """Deletes whose ordering value is what Hudi takes for none: a null, or 0 in a single ordering field of type int."""
+    """Deletes whose ordering value has no say, or is what Hudi takes for none: a null, or 0 in a single field of type int."""
     import pyarrow.compute as pc
 
+    if rules.deletes_always and rules.by_event_time:
+        return deleted
     if not rules.by_event_time or len(rules.ordering_fields) > 1 or not deleted.any():
         return np.zeros(len(deleted), bool)
     column = ordering_columns(rows, rules.ordering_fields)[0]

@@ -3,7 +3,7 @@
 The table's own rule decides, with two additions that Apache Hudi's payload classes make. AWSDmsAvroPayload and
 OverwriteNonDefaultsWithLatestAvroPayload, where a table of version 8 names them, compare the ordering values of rows of one
 batch, though against the table the later write wins. And under IGNORE_DEFAULTS rows of one key are merged as they would be
-with the table. Of equal rows the last one wins.
+with the table. Deletes are ordered among them as rows are, by whatever class. Of equal rows the last one wins.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _BY_ORDERING_AMONG_THEMSELVES = ("AWSDmsAvroPayload", "OverwriteNonDefaultsWithL
 def combining_rules(properties: TableProperties, rules: MergeRules) -> MergeRules:
     """How rows of one write are combined, which is not always how they are merged with the table's."""
     if (properties.payload_class or "").rpartition(".")[2] in _BY_ORDERING_AMONG_THEMSELVES:
-        return replace(rules, mode=MergeMode.EVENT_TIME_ORDERING, partial_mode=PartialUpdateMode.NONE)
-    return rules
+        rules = replace(rules, mode=MergeMode.EVENT_TIME_ORDERING, partial_mode=PartialUpdateMode.NONE)
+    return replace(rules, deletes_always=False)
 
 
 def combine(batch: KeyedBatch, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:

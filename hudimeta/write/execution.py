@@ -373,8 +373,7 @@ def _changes(part: KeyedBatch, gone: KeyedBatch, meta: _Rows, schema: pa.Schema,
     """What is laid over a base file of some schema: rows of `part`, and deletes of `gone` that win whatever their age."""
     changes: list[LogPart] = []
     if len(part):
-        natural = part.deleted if rules.deletes_always else natural_rows(part.rows, part.deleted, rules)
-        changes.append(DataPart(meta.with_meta(part), part.deleted, natural))
+        changes.append(DataPart(meta.with_meta(part), part.deleted, natural_rows(part.rows, part.deleted, rules)))
     if len(gone) and gone.keys is not None:
         kinds = [field_type(schema, field) or pa.int32() for field in rules.delete_fields]
         ordering = tuple(pa.chunked_array([pa.nulls(len(gone), kind)]) for kind in kinds)

@@ -93,10 +93,12 @@ def test_a_late_delete_wins_by_the_class_that_fills_nulls(tmp_path: Path, kind: 
     """Version 9 has a mode in the place of the class, by which it loses."""
     path = tmp_path / "t"
     options = {PAYLOAD: "org.apache.hudi.common.model.PartialUpdateAvroPayload", "hoodie.write.table.version": version}
-    table = Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts", type=kind, options=options)
+    schema, indexes = rows(range(0), 0).schema, ["record_index", "column_stats"]
+    table = Table.create(path, schema, key="id", ordering="ts", type=kind, indexes=indexes, options=options)
     table.insert(rows(range(3), 5))
     table.upsert(rows(range(2), 4, {0: True}))
     assert keys(path) == (["k1", "k2"] if version == "8" else ["k0", "k1", "k2"])
+    check_all(open_storage(path))
     table.upsert(rows(range(1), 6))
     assert keys(path) == ["k0", "k1", "k2"]
     check_all(open_storage(path))
