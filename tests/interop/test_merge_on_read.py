@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import hudimeta
@@ -55,3 +56,26 @@ def _turn(theirs: Theirs, model: Model, turn: int, step: str) -> None:
             rows += [row(n, 100) for n in range(60) if f"k{n:05d}" not in model.rows]
         theirs.write("insert" if step == "insert" else "upsert", rows)
         model.put(rows)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["AWSDmsAvroPayload", "PartialUpdateAvroPayload"])
+def test_rows_that_come_after_our_deletes_where_a_class_merges(hudi: ApacheHudi, tmp_path: Path, name: str) -> None:
+    """Release 1.0.2 compares what deletes in logs say of their order, and 1.2.0 does not: both find the same rows."""
+    kinds = {"id": pa.string(), "amount": pa.float64(), "ts": pa.int64(), "Op": pa.string(), "_hoodie_is_deleted": pa.bool_()}
+    schema = pa.schema(list(kinds.items()))
+
+    def rows(*values: tuple[str, int, bool]) -> pa.Table:
+        made = [dict(zip(kinds, (key, ts / 2, ts, "D" if gone else "U", gone), strict=True)) for key, ts, gone in values]
+        return pa.Table.from_pylist(made, schema)
+
+    options = {"hoodie.datasource.write.payload.class": f"org.apache.hudi.common.model.{name}"}
+    path = tmp_path / "table"
+    table = hudimeta.Table.create(path, schema, "id", ordering="ts", type="MERGE_ON_READ", options=options)
+    table.insert(rows(*((key, 5, False) for key in "abcd")))
+    table.upsert(rows(("a", 9, True), ("b", 4, True)))
+    table.delete(pa.table({"id": ["c"]}))
+    table.upsert(rows(("a", 7, False), ("c", 6, False)))
+    expected = {"a": 7, "c": 6, "d": 5}
+    for found in (table.scan().to_table(), hudi.read(path).table):
+        assert {row["id"]: row["ts"] for row in found.to_pylist()} == expected
