@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.formats.avro.ordering import ordering_values
-from hudimeta.formats.log import BlockType, LogBlock, decode_data_block, decode_delete_block
-from hudimeta.formats.plain_arrays import fill_null, numpy_of, scalar_of
+from hudimeta.formats.avro.ordering import Wrapper, ordering_values
+from hudimeta.formats.log import BlockType, HeaderKey, LogBlock, decode_data_block, decode_delete_block
+from hudimeta.formats.plain_arrays import fill_null, numpy_of, scalar_of, single_array
+from hudimeta.schema import avro_to_arrow, conform_array
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.promotion import is_text
 from hudimeta.slices.merge_rules import DELETED_COLUMN, OPERATION_COLUMN, MergeRules
@@ -105,7 +106,7 @@ def read_log_parts(
     columns = None if whole else [*schema.names, *rules.columns]
     for block in blocks:
         if block.type is BlockType.DELETE:
-            yield delete_part(deletes_of(block), schema, rules)
+            yield delete_part(deletes_of(block), schema, rules, block.header.get(HeaderKey.SCHEMA))
         else:
             yield data_part(rows_of(block, columns), schema, conform, rules, block.is_partial)
 
@@ -144,13 +145,14 @@ def deletes_of(block: LogBlock) -> pa.Table:
     return deletes
 
 
-def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> DeletePart:
+def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules, written: str | None = None) -> DeletePart:
     """Records of a delete block, their ordering values brought to the types of the table's ordering fields.
 
     Args:
         deletes: What `decode_delete_block` returned.
         schema: Columns of the merge. A record whose values are of another type than the table's has none that compares.
         rules: Which fields order.
+        written: Avro schema of the table when the deletes were written: a column may have become wider since.
     """
     keys = deletes.column("record_key")
     kinds = [field_type(schema, name) for name in rules.delete_fields]
@@ -160,7 +162,30 @@ def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> Dele
         absent = tuple(pa.chunked_array([pa.nulls(len(keys), kind or pa.int32())]) for kind in kinds)
         return DeletePart(keys, np.ones(len(keys), bool), absent)
     values, natural = ordering_values(deletes, kinds)
+    if written is not None and (natural & _states_order(deletes)).any():
+        values, natural = _widened(deletes, kinds, rules.delete_fields, avro_to_arrow(written)) or (values, natural)
     return DeletePart(keys, natural, tuple(pa.chunked_array([value]) for value in values))
+
+
+def _states_order(deletes: pa.Table) -> _Mask:
+    """Which deletes have an ordering value that is not the int 0, of whatever type."""
+    import pyarrow.compute as pc
+
+    zero = numpy_of(fill_null(pc.equal(single_array(deletes["ordering"]).field("int"), scalar_of(0)), False))
+    states: _Mask = (numpy_of(deletes["ordering_wrapper"]) != Wrapper.NULL) & ~zero
+    return states
+
+
+def _widened(
+    deletes: pa.Table, kinds: Sequence[pa.DataType], fields: Sequence[str], then: pa.Schema
+) -> tuple[list[pa.Array], _Mask] | None:
+    """Ordering values that are of the types of their day, as those of today; None where the types were the same."""
+    narrow = [field_type(then, name) for name in fields]
+    if None in narrow or narrow == list(kinds):
+        return None
+    values, natural = ordering_values(deletes, narrow)
+    wide = [conform_array(value, pa.field(name, kind), name) for value, name, kind in zip(values, fields, kinds, strict=True)]
+    return wide, natural
 
 
 def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRules, partial: bool = False) -> DataPart:

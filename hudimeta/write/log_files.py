@@ -63,7 +63,8 @@ class Deletes:
         if not len(self):
             return others
         columns = zip(self.ordering, others.ordering, strict=True)
-        ordering = tuple(pa.concat_arrays([one, other.cast(one.type)]) for one, other in columns)
+        # Others may have come with rows by which the column becomes wider.
+        ordering = tuple(pa.concat_arrays([one.cast(other.type), other]) for one, other in columns)
         return Deletes(pa.concat_arrays([self.keys, others.keys]), ordering)
 
 

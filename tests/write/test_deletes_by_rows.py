@@ -87,6 +87,27 @@ def test_a_late_delete_loses_under_event_time(tmp_path: Path, kind: str) -> None
         assert keys(path) == ["k1", "k2"]
 
 
+def test_late_deletes_stay_late_when_the_ordering_column_becomes_wider(tmp_path: Path) -> None:
+    """A delete block states values of the type of its day, which are no reason to take it for one without order."""
+    path, options = tmp_path / "t", {"hoodie.parquet.small.file.limit": "0"}
+
+    def narrow(*given: tuple[int, int, bool]) -> pa.Table:
+        pieces = [rows(range(n, n + 1), ts, {n: gone}) for n, ts, gone in given]
+        return pa.concat_tables(pieces).set_column(1, "ts", pa.array([ts for _, ts, _ in given], pa.int32()))
+
+    table = Table.create(path, narrow((0, 0, False)).schema, key="id", ordering="ts", type="MERGE_ON_READ", options=options)
+    table.insert(narrow(*((n, 5, False) for n in range(5))))
+    table.upsert(narrow((1, 6, True), (2, 4, True), (3, 9, False), (4, 0, True)))
+    table.upsert(narrow((3, 7, True)))
+    assert keys(path) == ["k0", "k2", "k3"], "0 is no order in a column of int"
+    table.upsert(rows(range(1), 1 << 40))
+    assert keys(path) == ["k0", "k2", "k3"]
+    table.upsert(rows(range(1, 2), 7))
+    assert keys(path) == ["k0", "k1", "k2", "k3"]
+    table.compact()
+    assert keys(path) == ["k0", "k1", "k2", "k3"]
+
+
 @BOTH
 @pytest.mark.parametrize("version", ["8", "9"])
 def test_a_late_delete_wins_by_the_class_that_fills_nulls(tmp_path: Path, kind: str, version: str) -> None:
