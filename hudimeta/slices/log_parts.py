@@ -38,7 +38,8 @@ Conform: TypeAlias = Callable[[pa.Table, pa.Schema], pa.Table]
 """Brings rows to a schema: (rows as stored, schema) -> rows with exactly that schema."""
 
 _Mask: TypeAlias = npt.NDArray[np.bool_]
-_DELETE_OPERATION = "D"
+_DELETE_OPERATIONS = ("D", "-U")
+"""Of Flink's change logs: a delete, and what a row was before an update. Apache Hudi takes both for deletes since 1.1."""
 _FILE_NAME = "_hoodie_file_name"
 
 
@@ -219,7 +220,7 @@ def deleted_rows(raw: pa.Table, rules: MergeRules) -> _Mask:
     deleted = np.zeros(raw.num_rows, bool)
     for name, marker in (
         (DELETED_COLUMN, "true"),
-        (OPERATION_COLUMN, _DELETE_OPERATION),
+        *((OPERATION_COLUMN, operation) for operation in _DELETE_OPERATIONS),
         (rules.delete_field, rules.delete_marker),
     ):
         texts = None if name is None or raw.schema.get_field_index(name) < 0 else _texts(raw.column(name))

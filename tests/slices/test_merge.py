@@ -221,9 +221,9 @@ def test_a_row_after_a_delete_without_value_meets_the_base_row_again() -> None:
 
 def test_a_custom_marker_and_the_operation_column_delete() -> None:
     rules = MergeRules(MergeMode.COMMIT_TIME_ORDERING, (), "Op", "D")
-    marked = rows_of(("a", 1, ""), ("b", 1, "kept"), ("c", 1, "")).append_column("Op", pa.array(["D", None, "U"]))
-    operations = marked.append_column("_hoodie_operation", pa.array(["U", "I", "D"]))
-    base = rows_of(("a", 1, "a"), ("b", 1, "b"), ("c", 1, "c"))
+    marked = rows_of(*((key, 1, "kept") for key in "abcd")).append_column("Op", pa.array(["D", None, "U", "U"]))
+    operations = marked.append_column("_hoodie_operation", pa.array(["+U", "I", "D", "-U"]))
+    base = rows_of(*((key, 1, key) for key in "abcd"))
     assert merged_names(base, [operations], rules) == {"b": "kept"}
 
 
