@@ -320,7 +320,7 @@ class _KeyedReader(SliceReader):
 
     def base(self, file_slice: FileSlice | None, only: pa.Array | None) -> list[pa.Table]:
         """Rows of the slice's base file with the columns of a merge; `only` those with one of these keys."""
-        pieces = (self._with_keys(p) for p in self._base_rows(file_slice, self.task.merged)) if file_slice is not None else ()
+        pieces = (self.with_keys(p) for p in self._base_rows(file_slice, self.task.merged)) if file_slice is not None else ()
         return [piece if only is None else _with_key(piece, only) for piece in pieces]
 
     def merged(self, partition_path: str, base: Sequence[pa.Table], logs: Sequence[SliceLog], keys: pa.Array) -> _KeyedRows:

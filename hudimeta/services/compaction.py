@@ -9,7 +9,7 @@ the new base.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -246,4 +246,18 @@ class _Merge:
         rows = pa.concat_tables([self.task.output_schema.empty_table(), *reader.tables(file_slice)])
         # Columns of an altered table may have other names in the file, and virtual keys are not stored.
         as_stored = self.task.history is None and not self.task.virtual_keys
-        return self.writer.write_compacted(file_slice, rows, reader.merger if as_stored else None, WriteToken(number))
+        merger = reader.merger if as_stored else None
+        return self.writer.write_compacted(file_slice, rows, merger, WriteToken(number), self._sides(file_slice, rows))
+
+    def _sides(self, file_slice: FileSlice, rows: pa.Table) -> tuple[pa.Table, pa.Table] | None:
+        """The rows before and after, with keys, for the change file: None without a base file, where all rows are new.
+
+        Readers of Apache Hudi that take changes from compactions, as Flink's do, refuse one without ("There should be a cdc log
+        file").
+        """
+        if not self.writer.captures_changes or file_slice.base_file is None:
+            return None
+        reader = SliceReader(self.task, self.storage)
+        pieces = reader.tables(replace(file_slice, log_files=(), log_sizes=()))
+        before = pa.concat_tables([self.task.output_schema.empty_table(), *pieces])
+        return reader.with_keys(before), reader.with_keys(rows)

@@ -67,7 +67,7 @@ class OverlayReader(SliceReader):
         merger = _OverlayMerger(fold_log_records(parts, task.merged, task.rules), task.rules)
         start, rows, replaced = 0, [], [np.zeros(0, np.int64)]
         for piece in self._base_rows(file_slice, task.merged if merger.fills else self._deciding):
-            keyed = self._with_keys(piece)
+            keyed = self.with_keys(piece)
             at, versions = merger.merge_found(keyed) if merger.fills else merger.supersede(keyed)
             rows.append(versions)
             replaced.append(at + start)

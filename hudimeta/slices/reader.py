@@ -160,7 +160,7 @@ class SliceReader:
         blocks = self._without_outdone(blocks)
         pieces = self._base_rows(file_slice, task.merged)
         pieces = pieces if task.merged_range is None else map(task.merged_range.taking_part, pieces)
-        base = (self._with_keys(piece) for piece in pieces)
+        base = (self.with_keys(piece) for piece in pieces)
         parts = self._log_parts(blocks)
         how = (task.merged, task.rules, task.merge_memory, self.counts.add_spilled)
         for rows in merged_rows(parts, base, *how, whole=self._merges_whole):
@@ -312,14 +312,14 @@ class SliceReader:
                 yield data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial)
 
     def _bring(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        return self._with_keys(conform(rows, schema))
+        return self.with_keys(conform(rows, schema))
 
     def _bring_altered(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        return self._with_keys(conform(rows, schema, altered=True))
+        return self.with_keys(conform(rows, schema, altered=True))
 
     # Keys
 
-    def _with_keys(self, rows: pa.Table) -> pa.Table:
+    def with_keys(self, rows: pa.Table) -> pa.Table:
         """Rows with the keys that the table does not store."""
         if not self.task.virtual_keys or KEY_COLUMN not in rows.schema.names:
             return rows

@@ -221,7 +221,7 @@ class BaseFileWriter:
         kept, anew = self._kept(stored, merger, same_rows=_keeps_rows(merged, base, rules))
         counts = (inserts.num_rows, merger.counts)
         written = self._write(_File(partition_path, name, full, facts, *counts, previous, known, kept, anew))
-        return self._with_changes(written, base, full, str(token))
+        return self._with_changes(written, base, full, str(token), self._instant)
 
     def _kept(
         self, stored: StoredRows, merger: SliceMerger, *, same_rows: bool
@@ -240,20 +240,32 @@ class BaseFileWriter:
             return None
         return KnownKeys([FileKeys.of(stored.footer)], inserts[KEY_COLUMN])
 
-    def _with_changes(self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str) -> WrittenFile:
-        """The file together with its change file, where the table captures changes."""
+    @property
+    def captures_changes(self) -> bool:
+        """Whether change files are written beside base files that supersede others."""
+        return self._format.changes is not None
+
+    def _with_changes(
+        self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str, instant: str | None
+    ) -> WrittenFile:
+        """The file together with its change file, where the table captures changes; `instant` as `changed_rows` takes it."""
         form = self._format.changes
         if form is None:
             return written
         compare = self._rules.partial_mode is not PartialUpdateMode.NONE
-        changes = changed_rows(before, after, self._instant, compare=compare)
+        changes = changed_rows(before, after, instant, compare=compare)
         place = (written.partition_path, written.file_id)
         in_task = self._format.in_task
         file = write_change_file(self._storage, self._instant, form, *place, token, changes, in_task=in_task)
         return replace(written, change_files=(file,))
 
     def write_compacted(
-        self, file_slice: FileSlice, rows: pa.Table, merger: SliceMerger | None, token: WriteToken
+        self,
+        file_slice: FileSlice,
+        rows: pa.Table,
+        merger: SliceMerger | None,
+        token: WriteToken,
+        sides: tuple[pa.Table, pa.Table] | None = None,
     ) -> WrittenFile:
         """Write the rows of a file slice as its next base file.
 
@@ -262,11 +274,15 @@ class BaseFileWriter:
             rows: All rows, meta columns included, which they keep but for the file name.
             merger: What merged them, if columns of the base file may stay; None if they may not, or if that is not known.
             token: Of the task.
+            sides: The rows of the base file and those of the slice, with their keys; None where no changes are captured.
         """
         previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
         name = BaseFileName(file_slice.file_id, str(token), self._instant)
-        file = _File(file_slice.partition_path, name, with_file_name(rows, str(name)), NO_CHANGE, previous=previous)
-        return self._write(file if merger is None else self._with_columns_kept(file, file_slice, merger))
+        # Of a file without change file Apache Hudi's readers of changes ask that all rows are told as new.
+        new = rows.num_rows if previous is None and self.captures_changes else 0
+        file = _File(file_slice.partition_path, name, with_file_name(rows, str(name)), NO_CHANGE, new, previous=previous)
+        written = self._write(file if merger is None else self._with_columns_kept(file, file_slice, merger))
+        return written if sides is None else self._with_changes(written, *sides, str(token), None)
 
     def _with_columns_kept(self, file: _File, file_slice: FileSlice, merger: SliceMerger) -> _File:
         """A file to write with the columns that stay; as it is where none do, or where rows of the base file are gone."""

@@ -71,13 +71,14 @@ class Changes:
         return len(self.operations)
 
 
-def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bool = False) -> Changes:
+def changed_rows(before: pa.Table, after: pa.Table, instant: str | None, *, compare: bool = False) -> Changes:
     """What a write did to the rows of a base file.
 
     Args:
         before: Rows with meta columns; may lack columns.
         after: Rows with meta columns, of the same schema but for those.
-        instant: Of the write, which rows that it wrote bear as commit time.
+        instant: Of the write, which rows that it wrote bear as commit time; None for a compaction, whose rows bear what the
+            logs say.
         compare: Look at values too: a row may have been filled from a late version and keep its commit time.
     """
     import pyarrow.compute as pc
@@ -87,10 +88,15 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     was_at = pc.fill_null(pc.index_in(new_keys, value_set=old_keys), -1).to_numpy().astype(np.int64)
     stays = np.zeros(before.num_rows, bool)
     stays[was_at[was_at >= 0]] = True
-    # Rows of tables with virtual keys bear no commit time, those of this write excepted.
-    written = pc.fill_null(pc.equal(after[_TIME_COLUMN], instant), False).to_numpy().astype(bool)
+    known = np.flatnonzero(was_at >= 0)
+    if instant is None:
+        written = was_at < 0
+        written[known[_other_versions(before, was_at[known], after, known)]] = True
+        compare = compare or after[_TIME_COLUMN].null_count > 0
+    else:
+        # Rows of tables with virtual keys bear no commit time, those of this write excepted.
+        written = pc.fill_null(pc.equal(after[_TIME_COLUMN], instant), False).to_numpy().astype(bool)
     if compare:
-        known = np.flatnonzero(was_at >= 0)
         written[known[_differ(before.take(pa.array(was_at[known])), after.take(pa.array(known)))]] = True
     changed, gone = np.flatnonzero(written), np.flatnonzero(~stays)
     before_at = np.concatenate([was_at[changed], gone])
@@ -98,6 +104,19 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     operations = np.where(after_at < 0, "d", np.where(before_at < 0, "i", "u"))
     keys = pa.chunked_array([*after[KEY_COLUMN].take(changed).chunks, *before[KEY_COLUMN].take(gone).chunks], pa.string())
     return Changes(pa.array(operations, pa.string()), keys.combine_chunks(), before, after, before_at, after_at)
+
+
+def _other_versions(
+    before: pa.Table, was_at: npt.NDArray[np.int64], after: pa.Table, at: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Of rows on both sides those that another write has written since."""
+    import pyarrow.compute as pc
+
+    differs = np.zeros(len(at), bool)
+    for name in META_COLUMNS[:2]:
+        changed = pc.not_equal(before[name].take(pa.array(was_at)), after[name].take(pa.array(at)))
+        differs |= pc.fill_null(changed, False).to_numpy().astype(bool)
+    return differs
 
 
 def _differ(old: pa.Table, new: pa.Table) -> npt.NDArray[np.bool_]:

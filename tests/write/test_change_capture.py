@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError
-from hudimeta.formats.log import BlockType, read_blocks
+from hudimeta.formats.log import BlockType, decode_data_block, read_blocks
 from hudimeta.storage import open_storage
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -198,3 +198,26 @@ def test_partial_updates_are_captured_as_what_came_of_them(tmp_path: Path) -> No
     assert op == "u"
     assert dict(before or ())["x"] is None if "x" in dict(before or ()) else True
     assert dict(after or ())["x"] == 7.0
+
+
+@pytest.mark.parametrize(("mode", "stored"), [("OP_KEY_ONLY", "true"), ("DATA_BEFORE", "false"), ("DATA_BEFORE_AFTER", "true")])
+def test_a_compaction_leaves_change_files(tmp_path: Path, mode: str, stored: str) -> None:
+    """Readers of Apache Hudi that take changes from compactions, as Flink's do, refuse one without."""
+    rows = simple_rows(range(4), 2)
+    more = {"hoodie.populate.meta.fields": stored, "hoodie.index.type": "SIMPLE", "hoodie.metadata.enable": "true"}
+    table = Table.create(
+        tmp_path / "t", rows.schema, key="id", ordering="ts", type="MERGE_ON_READ", options={CAPTURE: True, MODE: mode, **more}
+    )
+    table.upsert(rows)
+    table.upsert(simple_rows([0], 3))
+    table.upsert(simple_rows([1], 1))  # late
+    table.delete(simple_rows([2], 4))
+    told = table.scan(query_type="cdc", begin="earliest").count()
+    table.compact()
+    ((stat,),) = table.timeline.metadata(table.timeline.writes[-1])["partitionToWriteStats"].values()
+    ((path, _),) = stat["cdcStats"].items()
+    (block,) = read_blocks(table.snapshot().storage.read(path), path).blocks
+    assert block.type is BlockType.CDC_DATA
+    changes = decode_data_block(block).select(["op"]).to_pylist()
+    assert [change["op"] for change in changes] == ["u", "d"]
+    assert table.scan(query_type="cdc", begin="earliest").count() == told, "the logs have told these changes"
