@@ -5,7 +5,7 @@ Later instants follow from the data table's own metadata where that is certain (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ from hudimeta.metadata.merging import in_stretches, merged_cells
 from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import SliceFiles, shown
 from hudimeta.metering import NO_METER, Meter, Metric, timed
+from hudimeta.storage.at_once import beside
 
 if TYPE_CHECKING:
     from hudimeta.formats.hfile import KeyValues
@@ -168,8 +169,10 @@ class FileListing:
 
     def records(self) -> pa.Table:
         """All live entries, the list of partitions included."""
-        base = self._sources.scan(self._base, files.decode_values) if self._base else no_rows(files.SCHEMA)
-        return self._merged(base)
+        file = self._base
+        return self._merged_with(
+            lambda: no_rows(files.SCHEMA) if file is None else self._sources.scan(file, files.decode_values)
+        )
 
     def cells(self, layout: RecordLayout) -> Iterator[KeyValues]:
         """The same as they are to be written in some layout, in the order of their keys; see `IndexReader.pieces`."""
@@ -206,7 +209,7 @@ class FileListing:
     def _lookup(self, keys: Sequence[str]) -> pa.Table:
         missing = sorted({k for k in keys if k not in self._looked_up}, key=str.encode)
         if missing:
-            self._looked_up.update(_by_key(self._merged(self._in_base(missing)), missing))
+            self._looked_up.update(_by_key(self._merged_with(lambda: self._in_base(missing)), missing))
         return pa.concat_tables([self._looked_up[k] for k in dict.fromkeys(keys)])
 
     def _in_base(self, keys: Sequence[str]) -> pa.Table:
@@ -228,6 +231,12 @@ class FileListing:
 
     def _look_in_base(self, base: GroupBaseFile, keys: Sequence[str]) -> pa.Table:
         return self._sources.lookup(base, [key.encode() for key in keys], files.decode_values)
+
+    def _merged_with(self, base: Callable[[], pa.Table]) -> pa.Table:
+        """What stands in the base file, and what came after it: where the former is known, neither needs the other."""
+        if self._base is None:
+            return self._merged(base())
+        return self._merged(beside(base, lambda: self._changes, self._finder.storage))
 
     def _merged(self, base: pa.Table) -> pa.Table:
         logs, removed = self._changes

@@ -40,6 +40,7 @@ from hudimeta.metadata.group_files import (
 from hudimeta.metadata.metadata_commits import MetadataCommits
 from hudimeta.metadata.stated_files import decode_counts, decode_logs
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import reads_ahead
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import Timeline
@@ -97,6 +98,8 @@ class GroupFinder(MetadataCommits):
         """
         if partition in self._listed:
             return self._listed[partition]
+        if not self.compactions and reads_ahead(self.storage):
+            self.timeline.prefetch(self.initialisers)  # most of them tell of one partition alone
         if self._may_have_begun_empty(partition):
             return self.listed(partition)
         if partition not in self._named:

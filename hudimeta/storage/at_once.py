@@ -20,6 +20,7 @@ __all__ = [
     "PARALLEL_REQUESTS",
     "StayingThreads",
     "at_once",
+    "beside",
     "files_at_once",
     "is_nearby",
     "pieces_at_once",
@@ -121,3 +122,24 @@ def files_at_once(work: Callable[[T], R], items: Sequence[T], storage: Storage) 
     if len(items) < 2 or not reads_ahead(storage):
         return [work(item) for item in items]
     return list(_FILES.pool.map(work, items))
+
+
+def beside(act: Callable[[], R], more: Callable[[], object], storage: Storage) -> R:
+    """The answer to some requests; others, which do not need it, wait beside it where the store is far away.
+
+    Args:
+        act: Asks by one or more requests.
+        more: The same for something that is needed next. What it finds it keeps.
+        storage: What both ask.
+    """
+    if not reads_ahead(storage):
+        found = act()
+        more()
+        return found
+    waiting = _FILES.pool.submit(more)
+    try:
+        found = act()
+    finally:
+        waiting.exception()
+    waiting.result()
+    return found

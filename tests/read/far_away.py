@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hudimeta.storage import FileInfo
 from hudimeta.storage.local import LocalStorage
 
 
@@ -17,22 +19,24 @@ class FarAway:
     """Requests for files that lie far away.
 
     Args:
-        meeting: Requests for base files and base HFiles wait until so many are there together, at most a second.
+        meeting: Requests wait until so many are there together, at most a second.
+        among: Which: a pattern that is searched in the path of a file, or of a folder that is listed.
 
     Attributes:
         most: The most requests that were there together.
         opened: Names of the base files that were opened, in order.
     """
 
-    def __init__(self, meeting: int = 1) -> None:
+    def __init__(self, meeting: int = 1, among: str = r"\.(parquet|hfile)$") -> None:
         self.most, self.opened = 0, list[str]()
+        self._among = re.compile(among)
         self._meeting, self._here = meeting, 0
         self._changed = threading.Condition()
 
     @contextmanager
     def asked(self, path: str) -> Iterator[None]:
         """A request for a file, for as long as it lasts."""
-        if not path.endswith((".parquet", ".hfile")):
+        if not self._among.search(path):
             yield
             return
         with self._changed:
@@ -48,7 +52,16 @@ class FarAway:
 
     def begin(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let every local table that is opened from now on lie far away."""
+        read, listed = LocalStorage.read, LocalStorage.list
         read_range, open_input = LocalStorage.read_range, LocalStorage.open_input
+
+        def whole(storage: LocalStorage, path: str) -> bytes:
+            with self.asked(f"{storage.root}/{path}"):
+                return read(storage, path)
+
+        def entries(storage: LocalStorage, path: str) -> list[FileInfo]:
+            with self.asked(f"{storage.root}/{path}"):
+                return listed(storage, path)
 
         def ranged(storage: LocalStorage, path: str, offset: int, length: int) -> bytes:
             with self.asked(path):
@@ -59,6 +72,8 @@ class FarAway:
                 self.opened.append(Path(path).name)
                 return open_input(storage, path, size)
 
+        monkeypatch.setattr(LocalStorage, "read", whole)
+        monkeypatch.setattr(LocalStorage, "list", entries)
         monkeypatch.setattr(LocalStorage, "read_range", ranged)
         monkeypatch.setattr(LocalStorage, "open_input", opened)
         monkeypatch.setattr("hudimeta.storage.at_once.is_nearby", lambda storage: False)

@@ -129,3 +129,26 @@ def test_log_files_are_merged_as_nearby(tmp_path: Path, monkeypatch: pytest.Monk
     scan = hudimeta.Table(table.path).scan()
     assert scan.to_table().equals(rows)
     assert (scan.report.log_blocks, scan.report.rows_read) == (near.report.log_blocks, near.report.rows_read)
+
+
+@pytest.mark.parametrize(
+    "among",
+    [
+        r"/metadata/\.hoodie/timeline$|/t/\.hoodie/timeline/\d+_\d+\.deltacommit$",
+        r"/files/files-0000-0_\S+\.hfile$|/t/\.hoodie/timeline/\d+_\d+\.deltacommit$",
+        r"/metadata/\.hoodie/timeline/0+[12]_\d+\.deltacommit$",
+    ],
+    ids=["the table's newest commit and the list of the metadata table's", "the listing and what came after it", "the indexes"],
+)
+def test_requests_of_a_plan_that_do_not_need_each_other_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str
+) -> None:
+    rows = pa.table({"id": ["a", "b"], "n": [1, 2]})
+    how = {"key": "id", "type": "MERGE_ON_READ", "indexes": ["column_stats", "record_index"]}
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, **how)
+    table.upsert(rows)
+    table.upsert(rows)
+    far = FarAway(meeting=2, among=among)
+    far.begin(monkeypatch)
+    assert hudimeta.Table(tmp_path / "t").scan("n = 2").to_table()["id"].to_pylist() == ["b"]
+    assert far.most == 2
