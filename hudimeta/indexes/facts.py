@@ -182,7 +182,8 @@ def _endless(entries: pa.StringArray, keys: pa.StringArray, column: str) -> Sche
 def value_texts(rows: pa.Table, column: str) -> pa.StringArray:
     """The values of a column as a secondary index spells them: Java's text of the Avro value; null for null.
 
-    A date is its day number, a moment its epoch number in the unit of the column. A column that the rows lack is null.
+    A date is its day number, a moment its epoch number in the unit of the column, a float as Java writes it (`2.0`, `1.0E10`).
+    A column that the rows lack is null.
     """
     kind = column_type(rows.schema, column)
     if kind is None:
@@ -193,6 +194,10 @@ def value_texts(rows: pa.Table, column: str) -> pa.StringArray:
         values = values.cast(pa.int32())
     elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         values = values.cast(pa.int64())
+    elif pa.types.is_floating(kind):
+        from hudimeta.predicate import text_of_floats
+
+        return text_of_floats(values)
     return values.cast(pa.string())
 
 

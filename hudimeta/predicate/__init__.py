@@ -28,6 +28,7 @@ from hudimeta.predicate.extract import (
 )
 from hudimeta.predicate.functions import FUNCTION_NAMES, is_total
 from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
+from hudimeta.predicate.number_text import text_of_floats
 from hudimeta.predicate.quotes import with_escaped_quotes
 from hudimeta.predicate.regex_kernels import search as search_regex
 from hudimeta.predicate.render import to_sql
@@ -69,6 +70,7 @@ __all__ = [
     "search_regex",
     "split_by_columns",
     "split_conjuncts",
+    "text_of_floats",
     "to_parquet_filter",
     "to_sql",
     "tree",  # the nodes of the tree

@@ -20,7 +20,7 @@ from hudimeta.predicate.number_text import (
     digits_of_java,
     floats_of_text,
     integers_of_text,
-    java_double_text,
+    text_of_floats,
 )
 from hudimeta.predicate.types import (
     DATE,
@@ -325,6 +325,5 @@ def _to_string(values: pa.Array, zone: str) -> pa.Array:
     if is_decimal(source):
         return map_unique(values, lambda number: format(number, "f"), STRING)
     if is_floating(source):
-        single = source == pa.float32()
-        return map_unique(values, lambda number: java_double_text(number, single=single), STRING)
+        return text_of_floats(values)
     return values.cast(STRING, safe=False)

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.plain_arrays import array_of, scalar_of
-from hudimeta.predicate.types import DOUBLE, LONG, map_unique
+from hudimeta.predicate.types import DOUBLE, LONG, STRING, map_unique
 
-__all__ = ["decimal_of_text", "digits_of_java", "floats_of_text", "integers_of_text", "java_double_text"]
+__all__ = ["decimal_of_text", "digits_of_java", "floats_of_text", "integers_of_text", "java_double_text", "text_of_floats"]
 
 _FLOAT_TEXT = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
 _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?")
@@ -88,6 +88,12 @@ def java_double_text(number: float, *, single: bool = False) -> str:
     _sign, figures, _exponent = exact.as_tuple()
     rest = "".join(map(str, figures[1:])) or "0"
     return f"{sign}{figures[0]}.{rest}E{exact.adjusted()}"
+
+
+def text_of_floats(values: pa.Array) -> pa.Array:
+    """FLOAT or DOUBLE as Java spells each: see `java_double_text`; null for null."""
+    single = values.type == pa.float32()
+    return map_unique(values, lambda number: java_double_text(number, single=single), STRING)
 
 
 def digits_of_java(number: float, *, single: bool) -> decimal.Decimal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 import hudimeta
 from hudimeta.errors import HudiError, UnsupportedFeature
+from hudimeta.indexes.planned import store_definitions
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -212,3 +214,19 @@ def test_an_upsert_asks_for_no_more_than_its_shards(tmp_path: Path, kind: str) -
     allowed = {"LIST": 3, "HEAD": 12, "PUT": 12 + shards, "GET": 20 + shards * (1 + logs)}
     over = {request: n for request, n in spent.items() if n > allowed.get(request, 10)}
     assert not over, f"{over} of {dict(storage.log.by_purpose())}"
+
+
+def test_floats_are_spelled_as_java_spells_them(tmp_path: Path) -> None:
+    """Apache Hudi indexes them, too, and looks up `2.0` and `1.0E10`: rows under another text would be lost to it."""
+    table = ModelledTable(str(tmp_path / "t"), INDEXED)
+    definitions = hudimeta.Table(table.path).snapshot().metadata.index_definitions
+    ours = definitions["secondary_index_ts"]
+    of_hudi = {**definitions, ours.name: replace(ours, source_fields=("x",))}
+    store_definitions(table.storage, of_hudi)
+    values = {"k0000": 2.0, "k0002": 1e10, "k0004": 1e-5, "k0006": float("nan"), "k0008": -0.0, "k0010": 0.1}
+    for number, value in enumerate(values.values()):
+        table.write(Operation.INSERT, simple_rows([2 * number], 1, value))
+    table.write(Operation.UPSERT, simple_rows([10], 2, 123456789.0))
+    entries = hudimeta.Table(table.path).metadata.records("secondary_index_ts").to_pylist()
+    expected = {"k0000": "2.0", "k0002": "1.0E10", "k0004": "1.0E-5", "k0006": "NaN", "k0008": "-0.0", "k0010": "1.23456789E8"}
+    assert {row["record_key"]: row["secondary"] for row in entries} == expected
