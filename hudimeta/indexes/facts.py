@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.errors import SchemaMismatch
+from hudimeta.errors import SchemaMismatch, UnsupportedEvolution
 from hudimeta.formats.hfile import MAX_KEY_BYTES
 from hudimeta.formats.plain_arrays import single_array, texts
 from hudimeta.indexes.expression_index.facts import WantedExpression
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import secondary_keys
+from hudimeta.schema import SchemaChange
+from hudimeta.schema.promotion import is_text
 from hudimeta.slices.merge_rules import KEY_COLUMN
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "KeyChanges",
     "WantedFacts",
     "refuse_long_values",
+    "refuse_values_spelled_anew",
     "row_changes",
     "value_keys",
     "value_texts",
@@ -164,6 +167,26 @@ def refuse_long_values(rows: pa.Table, keys: pa.StringArray | None, wanted: Want
         if longest > MAX_KEY_BYTES // 4:  # escaped, with a key as long, it may be too long
             named = pa.repeat(pa.scalar("", pa.string()), rows.num_rows) if keys is None else keys
             value_keys(rows.append_column(KEY_COLUMN, named), column, with_nulls)
+
+
+def refuse_values_spelled_anew(change: SchemaChange, wanted: WantedFacts) -> None:
+    """Refuse to widen a column of a secondary index where its values would be spelled anew, `1` as `1.0`.
+
+    Entries of rows that are there keep the old text, under which nobody would look for them.
+
+    Args:
+        change: What a write would do.
+        wanted: By the table's indexes.
+
+    Raises:
+        UnsupportedEvolution: With the column and its types.
+    """
+    indexes = {column: partition for partition, column, _ in wanted.values}
+    for path, old, new in change.widened:
+        if path in indexes and not (pa.types.is_integer(old) and (pa.types.is_integer(new) or is_text(new))):
+            why = f"from {old} to {new} spells its values anew, and {indexes[path]} finds rows by that text"
+            hint = f"Cast the column to {old} before writing, or drop the index: t.metadata.drop_index(…)."
+            raise UnsupportedEvolution(path, why, hint)
 
 
 def _endless(entries: pa.StringArray, keys: pa.StringArray, column: str) -> SchemaMismatch:

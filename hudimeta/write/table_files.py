@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudimeta.cached import cached_property
 from hudimeta.config import options as keys
 from hudimeta.indexes.column_stats.columns import statistics_after
-from hudimeta.indexes.facts import WantedFacts
+from hudimeta.indexes.facts import WantedFacts, refuse_values_spelled_anew
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.registry import wanted_facts
 from hudimeta.keys import KeyGenerator
@@ -90,6 +90,8 @@ class TableFiles:
         lenient = bool(options.get(keys.NULL_FOR_MISSING))
         change = check_compatible(self.snapshot.file_schema, files_hold(incoming, properties), allow_missing=lenient)
         check_key_texts(change, (*properties.record_keys, *properties.partition_fields))
+        if change.widened:
+            refuse_values_spelled_anew(change, self.facts_wanted())
         if options.get(keys.SCHEMA_WIDEN) != "any" and not self._asks_for_schema_on_read:
             refuse_texts(change)
         defaults = column_defaults(properties)

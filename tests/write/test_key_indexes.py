@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.errors import HudiError, UnsupportedFeature
+from hudimeta.errors import HudiError, UnsupportedEvolution, UnsupportedFeature
 from hudimeta.indexes.planned import store_definitions
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -230,3 +230,16 @@ def test_floats_are_spelled_as_java_spells_them(tmp_path: Path) -> None:
     entries = hudimeta.Table(table.path).metadata.records("secondary_index_ts").to_pylist()
     expected = {"k0000": "2.0", "k0002": "1.0E10", "k0004": "1.0E-5", "k0006": "NaN", "k0008": "-0.0", "k0010": "1.23456789E8"}
     assert {row["record_key"]: row["secondary"] for row in entries} == expected
+
+
+def test_an_indexed_column_is_not_widened_to_other_texts(tmp_path: Path) -> None:
+    """`1` would stay in the index for a row that readers then look up as `1.0`; Apache Hudi refuses such writes, too."""
+    table = hudimeta.Table.create(tmp_path / "t", simple_rows([1], 1).schema, options=INDEXED)
+    table.insert(simple_rows([1], 1))
+    rows = simple_rows([2], 2)
+    with pytest.raises(UnsupportedEvolution, match="secondary_index_ts finds rows by that text"):
+        table.insert(rows.set_column(2, "ts", rows["ts"].cast(pa.float64())))
+    table.metadata.drop_index("secondary_index_ts")
+    table = hudimeta.Table(tmp_path / "t")  # without the option that asks for the index
+    table.insert(rows.set_column(2, "ts", rows["ts"].cast(pa.float64())))
+    assert table.scan("ts = 1").to_table().num_rows == 1
