@@ -36,6 +36,7 @@ from hudimeta.metadata.indexing import discard_dead
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.schema_commits import write_schema_commit
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import beside
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
@@ -96,10 +97,7 @@ class Coordinator:
     # Begin
 
     def recover(self) -> tuple[str, ...]:
-        """Roll back what dead writers left and finish cleans that died; returns the instants of the writers.
-
-        Doing it twice is doing it once.
-        """
+        """Roll back what dead writers left and finish cleans that died, once or twice; returns the instants of the writers."""
         undone = self._recovery.everywhere()
         self._finish_cleans(self._properties.load_timeline(self._storage))
         if self._metadata is not None:
@@ -338,8 +336,8 @@ class Coordinator:
         with contextlib.suppress(HudiError, OSError):
             self._held.close()
         with contextlib.suppress(StorageError, OSError):
-            Heartbeat(self._storage, write.instant).stop()
-            remove_markers(self._storage, write.instant, staged=write.by_many or write.runs_a_plan)
+            beat, staged = Heartbeat(self._storage, write.instant), write.by_many or write.runs_a_plan
+            beside(beat.stop, lambda: remove_markers(self._storage, write.instant, staged=staged), self._storage)
             if write.by_many:
                 remove_metadata_markers(self._storage, write.instant)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hudimeta.commit import rollback
@@ -24,6 +24,7 @@ from hudimeta.metadata.indexing import discard_dead, remove_unnamed
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import files_at_once
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
@@ -145,8 +146,12 @@ class Recovery:
         if timeline.writes:
             write = timeline.by_completion[-1]
             last = write.time
-            left = self._storage.is_file(Heartbeat(self._storage, last).path) or self._storage.list(marker_folder(last))
-            if left and not self._beats(last):
+            beat = Heartbeat(self._storage, last).path
+            looks: tuple[Callable[[], object], ...] = (
+                lambda: self._storage.is_file(beat),
+                lambda: self._storage.list(marker_folder(last)),
+            )
+            if any(files_at_once(lambda look: look(), looks, self._storage)) and not self._beats(last):
                 self._remove_late_files_of_completed(timeline, write)
                 self._remove_traces(last)
                 sweep_metadata(self._storage, self._load)

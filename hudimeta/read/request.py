@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError, HudiError, PredicateError
+from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.read.column_names import found_column, known_column
 from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
-from hudimeta.storage.at_once import beside
+from hudimeta.snapshot.opened_ahead import with_metadata_ahead
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
     from hudimeta.predicate import ArrowPredicate, Bound, Where
     from hudimeta.snapshot.snapshot import Snapshot
-    from hudimeta.snapshot.table_schema import TableSchema
 
 __all__ = ["OpenedRequest", "ScanRequest", "limit_note", "opened"]
 
@@ -83,7 +81,8 @@ def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
     mark = len(snapshot.storage.log) if moment.mark is None else moment.mark
     slices = range_slices(snapshot, changes) if changes is not None else None
     snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
-    full = (snapshot.schema if changes is not None else _schema_of(snapshot)).arrow
+    own = snapshot
+    full = (own.schema if changes is not None else with_metadata_ahead(own, lambda: own.schema)).arrow
     wanted = request.columns
     columns = tuple(full.names) if wanted is None else tuple(known_column(name, full) for name in wanted)
     if len(set(columns)) < len(columns):
@@ -93,16 +92,6 @@ def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
     tree = request.where if beside is None else beside.tree
     bound = _bound(tree, full, request.timezone, asked) if tree is not None or asked is not None else None
     return OpenedRequest(snapshot, columns, bound, beside, changes, slices, mark)
-
-
-def _schema_of(snapshot: Snapshot) -> TableSchema:
-    """The schema of what is about to be planned: far away, the metadata table is opened meanwhile."""
-
-    def opened_ahead() -> None:
-        with contextlib.suppress(HudiError):  # whoever plans meets it again
-            _ = snapshot.metadata
-
-    return beside(lambda: snapshot.schema, opened_ahead, snapshot.storage)
 
 
 def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicate | None:

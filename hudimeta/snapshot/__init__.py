@@ -6,6 +6,7 @@ __all__ = [
     "file_slice",  # one file slice as a value
     "listing_check",  # the metadata table's listing against storage
     "named_partitions",  # which partitions names stand for
+    "opened_ahead",  # the metadata table of a far-away table, opened meanwhile
     "partition_columns",  # columns whose values the partition path states
     "planned_groups",  # file groups that pending plans take
     "schema_commits",  # the history of columns beside each write

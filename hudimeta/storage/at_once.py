@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from hudimeta.engine import LocalEngine
 from hudimeta.engine.machine import machine
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+    from hudimeta.engine import Engine
     from hudimeta.storage.protocol import Storage
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "is_nearby",
     "pieces_at_once",
     "reads_ahead",
+    "waiting_engine",
 ]
 
 PARALLEL_REQUESTS = 16
@@ -143,3 +146,15 @@ def beside(act: Callable[[], R], more: Callable[[], object], storage: Storage) -
         waiting.exception()
     waiting.result()
     return found
+
+
+def waiting_engine(engine: Engine, storage: Storage, most: int = PARALLEL_FILES) -> Engine:
+    """The engine for work that mostly waits for a store: where that is far away, of more threads than there are cores.
+
+    Args:
+        engine: For the rest. Work on executors, and that of an engine with one thread, stays there.
+        storage: What is waited for.
+        most: Threads.
+    """
+    few = isinstance(engine, LocalEngine) and 1 < engine.workers < most
+    return LocalEngine(most) if few and reads_ahead(storage) else engine

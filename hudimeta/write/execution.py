@@ -26,6 +26,7 @@ from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart, natural_row
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
 from hudimeta.slices.stored_rows import StoredRowsReader, with_codes
+from hudimeta.storage.at_once import PARALLEL_FILES, waiting_engine
 from hudimeta.table.file_names import WriteToken, new_file_id, parse_base_file
 from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
@@ -38,6 +39,9 @@ from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["FileWriters", "WrittenPieces", "execute_pieces", "execute_plan"]
+
+_AT_ONCE_BYTES = 256 << 20
+"""Of base files, as they are stored, that are written anew at a time beyond one for each core."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,20 @@ def execute_pieces(
     work = [_Work(piece, replace(first, task=first.task + number)) for number, piece in enumerate(pieces)]
     begins_files = all(isinstance(piece, NewGroup) and not piece.as_log for piece in pieces)
     written = replace(batch, rows=with_codes(batch.rows, writers.codable)) if begins_files else batch
-    files = engine.map(partial(_write_piece, writers, written), work)
+    files = _engine_for(pieces, batch, writers, engine).map(partial(_write_piece, writers, written), work)
     return WrittenPieces(pieces, files, batch, writers, engine, replace(first, task=first.task + len(pieces)))
+
+
+def _engine_for(pieces: Sequence[GroupRewrite | NewGroup], batch: KeyedBatch, writers: FileWriters, engine: Engine) -> Engine:
+    """Far away each piece waits for some requests, so that more of them are written than there are cores, if they are small."""
+    rewritten = (p.base.size for p in pieces if isinstance(p, GroupRewrite) and not (writers.logs is not None and _as_log(p)))
+    largest = max(rewritten, default=0) + batch.rows.nbytes // max(1, len(pieces))
+    return waiting_engine(engine, writers.read_base.storage, min(PARALLEL_FILES, _AT_ONCE_BYTES // max(1, largest)))
+
+
+def _as_log(piece: GroupRewrite) -> bool:
+    """Where there are logs, whether the piece goes there as long as its keys are known to be single."""
+    return piece.as_log or not len(piece.inserted)
 
 
 @dataclass(frozen=True)
@@ -186,7 +202,7 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
     if isinstance(piece, NewGroup):
         return _begin_group(writers, batch.take(piece.rows), piece, token)
     gone = batch.take(piece.removed)
-    if writers.logs is not None and (piece.as_log or not len(piece.inserted)):
+    if writers.logs is not None and _as_log(piece):
         part = batch.take(np.concatenate([piece.changed, piece.unresolved]))
         if writers.deletes_only:
             part, gone = part.take(_nothing()), part

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from hudimeta.cached import cached_property
 from hudimeta.config import options as keys
-from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
 from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
 from hudimeta.indexes.bucket.consistent_hashing import HashRings
@@ -27,7 +26,7 @@ from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
-from hudimeta.storage.at_once import PARALLEL_FILES, reads_ahead
+from hudimeta.storage.at_once import waiting_engine
 from hudimeta.table.key_file import FilesOf, KeyFile, RunAll
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Timeline
@@ -201,10 +200,7 @@ class KeyLookup:
     @property
     def _run_all(self) -> RunAll:
         """Reads keys of files side by side: of a far-away store of more than there are cores, since that mostly waits."""
-        engine = self._session.engine
-        if isinstance(engine, LocalEngine) and 1 < engine.workers < PARALLEL_FILES and reads_ahead(self._session.storage):
-            return LocalEngine(PARALLEL_FILES).map
-        return engine.map
+        return waiting_engine(self._session.engine, self._session.storage).map
 
     def _bloom_over(self, files_of: FilesOf, *, is_global: bool = False) -> BloomFiltersLookUp:
         metadata, filters = self._table.snapshot.metadata, None

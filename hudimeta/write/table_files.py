@@ -34,6 +34,7 @@ from hudimeta.slices.slice_keys import (
 )
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.slices.stored_rows import StoredRowsReader, codable_columns
+from hudimeta.snapshot.opened_ahead import open_ahead
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.snapshot.table_schema import files_hold
 from hudimeta.table.column_defaults import column_defaults
@@ -72,7 +73,7 @@ class TableFiles:
     @classmethod
     def now(cls, session: WriteSession) -> TableFiles:
         """Of the table as it is: lists the timeline."""
-        return cls(session, session.snapshot_now())
+        return cls(session, open_ahead(session.snapshot_now()))
 
     @property
     def _asks_for_schema_on_read(self) -> bool:
