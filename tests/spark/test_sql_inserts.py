@@ -14,7 +14,7 @@ from tests.spark.tables import check, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-from tests.elsewhere import SAYS_STATEMENTS
+from tests.elsewhere import REMOTE, SAYS_STATEMENTS
 from tests.spark.sql_tables import TRIPS, Name, is_said, rows, table_of
 
 pytestmark = SAYS_STATEMENTS
@@ -269,6 +269,33 @@ def test_hudis_older_options_of_inserts(attached: SparkSession, name: Name, conf
     conf("hoodie.sql.insert.mode", "upsert")
     attached.sql(f"insert into {t} values (3, 1), (3, 3)")
     assert rows(attached, f"{t} where id = 3") == [(3, 3)]
+
+
+def test_the_option_of_writers_chooses_what_inserts_do(
+    attached: SparkSession, name: Name, conf: Callable[[str, str], None]
+) -> None:
+    t, option = name(), "hoodie.datasource.write.operation"
+    plain = f"'{option}' = 'insert'"  # Apache Hudi does not keep it
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id', orderingFields = 'ts', {plain})")
+    for fare, month in ((1.0, "a"), (2.0, "a"), (1.0, "b")):
+        attached.sql(f"insert into {t} values (1, {fare}, 1, '{month}')")
+    assert rows(attached, t, "fare, month") == [(1.0, "b"), (2.0, "a")]
+    conf("hoodie.spark.sql.insert.into.operation", "upsert")
+    conf(option, "insert")
+    attached.sql(f"insert into {t} values (1, 3.0, 1, 'a')")
+    assert rows(attached, t, "fare, month") == [(1.0, "b"), (2.0, "a"), (3.0, "a")]
+    conf(option, "insert_overwrite")
+    attached.sql(f"insert overwrite {t} values (2, 4.0, 1, 'a')")
+    assert rows(attached, t, "fare, month") == [(1.0, "b"), (4.0, "a")]
+    conf(option, "insert_overwrite_table")
+    if not REMOTE:
+        newer = attached.sql("select 2 as id, 5.0D as fare, 2L as ts, 'a' as month")
+        newer.writeTo(t).overwritePartitions()
+        assert rows(attached, t, "fare, month") == [(1.0, "b"), (5.0, "a")], "as the method says"
+    attached.sql(f"insert overwrite {t} partition (month = 'c') select 3, 6.0, 1")
+    assert rows(attached, t, "fare, month") == [(6.0, "c")]
+    conf(option, "delete_partition")
+    assert "DROP PARTITION" in refusal(partial(attached.sql, f"insert into {t} values (1, 1.0, 1, 'a')"))
 
 
 def test_values_of_partition_may_have_a_suffix_or_be_kept_as_they_are_written(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS, check_of_a_write
-from hudimeta.config.options import OVERWRITE_MODE, PARTITION_PATH, PATH
+from hudimeta.config.options import OPERATION, PARTITION_PATH, PATH
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.sql import CreateTable, Insert, TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS
@@ -76,7 +76,7 @@ def overwrite_partitions(session: SqlSession, name: str, rows: DataFrame, given:
     entry = _entry(session, name_of(name))
     if entry is None:
         return False
-    meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "DYNAMIC"})
+    meant = replace(entry, options={**entry.options, OPERATION.key: "insert_overwrite"})
     _insert(session, meant, rows, given, overwrite=True, by_name=True)
     return True
 
@@ -104,7 +104,7 @@ def overwrite_where(session: SqlSession, name: str, rows: DataFrame, given: Mapp
     shown = session.spark.table(name).alias(entry.name.table).where(condition)
     where = str(shown._jdf.queryExecution().analyzed().condition().sql())
     if where == "true":
-        meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "STATIC"})
+        meant = replace(entry, options={**entry.options, OPERATION.key: "insert_overwrite_table"})
         _insert(session, meant, rows, given, overwrite=True, by_name=True)
     else:
         _insert(session, entry, rows, given, overwrite=False, by_name=True, where=where)

@@ -31,6 +31,7 @@ __all__ = ["checked_rows", "explained_insert", "insert"]
 
 _OF_CONSTANTS = re.compile(r"\s*(?:values|select)\b(?!.*\bfrom\b)", re.IGNORECASE | re.DOTALL)
 """Queries whose rows come from no table, as far as their words tell."""
+_OVERWRITES = ("insert_overwrite", "insert_overwrite_table")
 _SPARK_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -105,9 +106,9 @@ class _Insertion:
             return replace_where(self._session, self._entry, self._statement.where, rows)
         if not self._statement.overwrite:
             return self._writer(self._operation())(rows)
-        if self._fields and (self._fixed or self._is_dynamic()):
+        if self._fields and self._keeps_partitions():
             return self._overwrite_partitions(rows)
-        return self._writer("insert_overwrite_table")(rows)
+        return self._writer(_OVERWRITES[1])(rows)
 
     def _writer(self, verb: str, more: Mapping[str, str] | None = None) -> Callable[[DataFrame], CommitReport]:
         """A verb of the table that keeps one row a key where an order says which one, as Apache Hudi does. more: Options."""
@@ -121,11 +122,17 @@ class _Insertion:
         return found
 
     def _operation(self) -> str:
-        """What `hoodie.spark.sql.insert.into.operation` says, else an upsert where rows have an order."""
-        said = self._options.get(keys.SQL_INSERT_OPERATION)
-        if self._frame is not None and self._options.is_set(keys.OPERATION):
-            said = self._options.get(keys.OPERATION)  # the option of writers
-        return said or self._of_mode()
+        """What the option of writers says, else that of statements, else an upsert where rows have an order."""
+        return self._of_writers() or self._options.get(keys.SQL_INSERT_OPERATION) or self._of_mode()
+
+    def _of_writers(self) -> str | None:
+        """What `hoodie.datasource.write.operation` says; statements ask the session alone: Hudi's CREATE TABLE drops it."""
+        options = self._options if self._frame is not None else OPTIONS.read(self._session.settings)
+        said = str(options.get(keys.OPERATION)).lower() if options.is_set(keys.OPERATION) else None
+        if said == "delete_partition":
+            hint = "Say ALTER TABLE … DROP PARTITION, or RESET the option."
+            raise ConfigError(keys.OPERATION.key, said, "an operation that takes rows, for INSERT", hint)
+        return said
 
     def _of_mode(self) -> str:
         """What the options ask for that Hudi had before; they choose nothing else in Hudi 1.0.2."""
@@ -137,6 +144,13 @@ class _Insertion:
             return "upsert"
         return "bulk_insert" if is_bulk else "insert"
 
+    def _keeps_partitions(self) -> bool:
+        """Whether INSERT OVERWRITE leaves partitions alone that are neither named nor a row's."""
+        said = self._of_writers()
+        if said in _OVERWRITES:
+            return said == _OVERWRITES[0]
+        return bool(self._fixed) or self._is_dynamic()
+
     def _is_dynamic(self) -> bool:
         if self._options.is_set(keys.OVERWRITE_MODE):
             return bool(self._options.get(keys.OVERWRITE_MODE) == "DYNAMIC")
@@ -145,8 +159,8 @@ class _Insertion:
     def _overwrite_partitions(self, rows: DataFrame) -> CommitReport:
         """Replace the partitions that rows are for; those that values of PARTITION name also when there are none."""
         if 0 < len(self._fixed) < len(self._fields) and not self._is_dynamic():
-            return self._writer("insert_overwrite", self._replaced())(rows)
-        report = self._writer("insert_overwrite")(rows)
+            return self._writer(_OVERWRITES[0], self._replaced())(rows)
+        report = self._writer(_OVERWRITES[0])(rows)
         if len(self._fixed) == len(self._fields) and not report.inserted:
             self._table.delete_partition(partition_path(self._session, self._entry, self._table, self._fixed))
         return report
