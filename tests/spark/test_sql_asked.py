@@ -85,6 +85,10 @@ def test_partitions_indexes_history_and_detail_are_told(attached: SparkSession, 
     assert listed(attached.sql("show partitions asked partition (hour = '7', DAY)")) == paths[:2]
     assert listed(attached.sql("show partitions asked partition (hour = 7, day = 'd1')")) == paths[1:2]
     assert "partition columns: day, hour" in refusal(lambda: attached.sql("show partitions asked partition (name = 'a')"))
+    flat = f"hudimeta.`{tmp_path / 'flat'}`"
+    attached.sql(f"create table flat (id int) using hudimeta location '{tmp_path / 'flat'}'")
+    assert listed(attached.sql("show partitions flat")) == listed(attached.sql(f"show partitions {flat}")) == []
+    attached.sql("drop table flat")
     for looks in ("msck repair table asked", "alter table asked recover partitions"):
         assert listed(attached.sql(looks)) == []
     attached.sql("delete from asked where hour = 8")

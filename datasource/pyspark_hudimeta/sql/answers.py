@@ -81,7 +81,9 @@ def described(session: SqlSession, text: str) -> DataFrame:
 
 
 def _partitions(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
-    paths = partitions_like(session, entry, opened(session, entry), ask.partition)
+    table = opened(session, entry)
+    is_flat = not table.properties.partition_fields and not ask.partition  # none are there, as Apache Hudi shows
+    paths = [] if is_flat else partitions_like(session, entry, table, ask.partition)
     return session.rows([(path,) for path in paths], "partition string")
 
 
