@@ -142,6 +142,8 @@ def test_indexes_are_made_shown_refreshed_and_dropped(attached: SparkSession, at
     says = refusal(lambda: attached.sql("create index by_name on trips (name)"))
     assert "CREATE INDEX record_index ON `trips` (id)" in says
     attached.sql("create index record_index on trips (id)")
+    for index in ("record_index on trips (name)", "column_stats on trips (name)"):
+        assert "another name" in refusal(partial(attached.sql, f"create index {index}"))
     attached.sql("create index by_name on trips using secondary_index(name)")
     attached.sql("create index if not exists by_name on trips (name)")
     attached.sql("create index by_day on trips using column_stats(ts) options (expr = 'from_unixtime', format = 'yyyy-MM-dd')")

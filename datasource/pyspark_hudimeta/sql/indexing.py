@@ -19,6 +19,8 @@ __all__ = ["create_index", "drop_index", "refresh_index"]
 
 _RECORD, _SECONDARY, _BLOOM, _STATS = "record_index", "secondary_index", "bloom_filters", "column_stats"
 _WINDOW = "record_window"
+_TAKEN = ("files", "partition_stats", _RECORD, _SECONDARY, _BLOOM, _STATS, _WINDOW)
+"""Names of indexes that a table has at most once."""
 _PREFIXES = ("", "secondary_index_", "expr_index_")
 _EXPRESSION, _FUNCTION = "expr", "func"
 """The option that names a function, and its name in Apache Hudi before 1.0."""
@@ -39,6 +41,9 @@ def create_index(session: SqlSession, entry: Entry, statement: CreateIndex) -> D
     kind = statement.kind or (_RECORD if set(columns) == set(keys) else _SECONDARY)
     if kind == _BLOOM and expression is None and statement.index != _BLOOM:
         expression = "identity"  # as Apache Hudi makes one that is of a column
+    if (kind == _SECONDARY or expression is not None) and statement.index in _TAKEN:
+        hint = "A statement by this name would mean that index of the table's own."
+        raise ConfigError("CREATE INDEX", f"{statement.index} ({', '.join(columns)})", "another name for it", hint)
     name, of = _named(kind, expression, statement.index)
     present = _found(table, of)
     if present is not None:
