@@ -6,7 +6,7 @@ Values are computed as predicates compute them. Where an expression turns moment
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ __all__ = ["WantedExpression", "expression_of", "expression_record", "expression
 
 _DEFAULT_KEYS, _DEFAULT_MOST_KEYS, _DEFAULT_P = 60_000, 100_000, 1e-9
 _TEXTUAL = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
-"""Types whose values have one spelling."""
+"""Types whose values have one spelling, days one more: see `_spellings`."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _moments(rows: pa.Table, wanted: WantedExpression, kind: pa.DataType) -> pa.
 def _filter(
     wanted: WantedExpression, values: Iterable[pa.ChunkedArray], partition_path: str, name: str, instant: str
 ) -> pa.Table:
-    texts = [some.cast(pa.string()).drop_null() for some in values]
+    texts = [spelled for some in values for spelled in _spellings(some.drop_null())]
     together = single_array(pa.chunked_array([chunk for some in texts for chunk in some.chunks], pa.string()))
     given = {key.lower(): value for key, value in wanted.definition.options.items()}
     p, count = float(given.get("fpp", _DEFAULT_P)), int(given.get("numentries", _DEFAULT_KEYS))
@@ -194,6 +194,13 @@ def _filter(
     else:
         bloom = BloomFilter.create_dynamic(together, p, count, int(given.get("maxentries", _DEFAULT_MOST_KEYS)))
     return filter_rows([(partition_path, name, instant, bloom.type_code, bloom.to_base64())])
+
+
+def _spellings(values: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
+    """The texts by which readers ask for values; Apache Hudi asks for a day by its number, though it writes `2026-03-01`."""
+    yield values.cast(pa.string())
+    if pa.types.is_date32(values.type):
+        yield values.cast(pa.int32()).cast(pa.string())
 
 
 def filter_rows(files: Iterable[tuple[str, str, str, str, str]]) -> pa.Table:

@@ -141,3 +141,18 @@ def add_lower_note_filters(path: Path, rows: list[dict[str, Any]]) -> None:
     properties = path / ".hoodie/hoodie.properties"
     text = properties.read_text().replace("expr_index_ex_day", "expr_index_ex_day,expr_index_low")
     properties.write_text(text)
+
+
+def test_a_bloom_filter_of_days_knows_them_as_apache_hudi_asks(tmp_path: Path) -> None:
+    """By their numbers, which Spark's literals hold: rows whose day the filter knew as `2024-05-06` alone were lost to it."""
+    day = pa.array(["2024-05-06", None], pa.string()).cast(pa.date32())
+    rows = pa.table({"id": ["a", "b"], "day": day})
+    table = hudimeta.Table.create(tmp_path / "t", rows, key="id")
+    table.insert(rows)
+    table.metadata.create_index("d", "bloom_filters", "day", expression="identity")
+    table.insert(rows.slice(0, 1).set_column(0, "id", pa.array(["c"])))
+    stored = table.metadata.records("expr_index_d").to_pylist()
+    filters = [BloomFilter.from_base64(row["bloom"], row["type_code"]) for row in stored]
+    asked = [[bloom.might_contain(text) for text in ("19849", "2024-05-06", "19850")] for bloom in filters]
+    assert asked == [[True, True, False]] * len(filters)
+    assert filters
