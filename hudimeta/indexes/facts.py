@@ -30,6 +30,7 @@ __all__ = [
     "refuse_long_values",
     "refuse_values_spelled_anew",
     "row_changes",
+    "texts_of_values",
     "value_keys",
     "value_texts",
 ]
@@ -203,19 +204,25 @@ def _endless(entries: pa.StringArray, keys: pa.StringArray, column: str) -> Sche
 
 
 def value_texts(rows: pa.Table, column: str) -> pa.StringArray:
-    """The values of a column as a secondary index spells them: Java's text of the Avro value; null for null.
-
-    A date is its day number, a moment its epoch number in the unit of the column, a float as Java writes it (`2.0`, `1.0E10`).
-    A column that the rows lack is null.
-    """
-    kind = column_type(rows.schema, column)
-    if kind is None:
+    """The values of a column as a secondary index spells them, see `texts_of_values`. A column that the rows lack is null."""
+    if column_type(rows.schema, column) is None:
         return pa.nulls(rows.num_rows, pa.string())
     head, *rest = column.split(".")
-    values = single_array(pc.struct_field(rows[head], rest) if rest else rows[head])
+    return texts_of_values(single_array(pc.struct_field(rows[head], rest) if rest else rows[head]))
+
+
+def texts_of_values(values: pa.Array) -> pa.StringArray:
+    """Values as a secondary index spells them: Java's texts of what Spark has in memory, which is what Apache Hudi looks up.
+
+    A date is its day number, a moment its microseconds whatever the unit of the column, a float as Java writes it (`2.0`,
+    `1.0E10`); null is null.
+    """
+    kind = values.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         values = values.cast(pa.int32())
-    elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+    elif pa.types.is_timestamp(kind):
+        values = values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_time64(kind):
         values = values.cast(pa.int64())
     elif pa.types.is_floating(kind):
         from hudimeta.predicate import text_of_floats

@@ -16,6 +16,7 @@ from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
+from tests.edited_properties import edit_properties
 from tests.write.indexed_keys import BOTH, INDEXED, KINDS, proven
 
 
@@ -243,3 +244,17 @@ def test_an_indexed_column_is_not_widened_to_other_texts(tmp_path: Path) -> None
     table = hudimeta.Table(tmp_path / "t")  # without the option that asks for the index
     table.insert(rows.set_column(2, "ts", rows["ts"].cast(pa.float64())))
     assert table.scan("ts = 1").to_table().num_rows == 1
+
+
+def test_moments_in_milliseconds_are_indexed_by_microseconds(tmp_path: Path) -> None:
+    """By which Apache Hudi looks them up, since Spark has no others in memory. Its streamer and Flink make such columns."""
+    path, schema = tmp_path / "t", pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+    options = {"hoodie.metadata.record.index.enable": "true", "hoodie.metadata.index.secondary.column": "at"}
+    hudimeta.Table.create(path, schema, key="id", options=options)
+    edit_properties(path, lambda text: text.replace("timestamp-micros", "timestamp-millis"))
+    table = hudimeta.Table(path)
+    table.insert(pa.table([pa.array(["a"]), pa.array([1_704_067_200_000_000]).cast(schema.field("at").type)], schema=schema))
+    assert table.snapshot().schema.stored.field("at").type.unit == "ms"
+    (entry,) = table.metadata.records("secondary_index_at").to_pylist()
+    assert (entry["secondary"], entry["record_key"]) == ("1704067200000000", "a")
+    assert table.metadata.validate(["secondary_index_at"]).proven == ("secondary_index_at",)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.plain_arrays import single_array
+from hudimeta.indexes.facts import texts_of_values
 from hudimeta.metadata import record_index
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_keys
@@ -194,14 +195,10 @@ def _compare_places(live: pa.Table, stated: pa.Table, places: pa.Array, findings
 
 def secondary_texts(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Values as a secondary index spells them; None for types that are not compared."""
-    kind = values.type
-    if pa.types.is_date32(kind):
-        return values.cast(pa.int32()).cast(pa.string())
-    if pa.types.is_timestamp(kind):
-        return values.cast(pa.int64()).cast(pa.string())
-    if pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return values.cast(pa.string())
-    return None
+    tests = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_floating, pa.types.is_date32)
+    if not any(fits(values.type) for fits in (*tests, pa.types.is_timestamp)):
+        return None
+    return pa.chunked_array([texts_of_values(single_array(values))], pa.string())
 
 
 def _shown(keys: pa.Array, chosen: pa.Array, place: pa.Array | None = None, places: pa.Array | None = None) -> list[str]:
