@@ -271,6 +271,24 @@ def test_hudis_older_options_of_inserts(attached: SparkSession, name: Name, conf
     assert rows(attached, f"{t} where id = 3") == [(3, 3)]
 
 
+def test_what_is_set_goes_before_the_tables_properties(
+    attached: SparkSession, name: Name, conf: Callable[[str, str], None]
+) -> None:
+    t = name()
+    of_table = "'hoodie.spark.sql.insert.into.operation' = 'insert', 'hoodie.datasource.overwrite.mode' = 'dynamic'"
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id', orderingFields = 'ts', {of_table})")
+    for fare in (1.0, 2.0):
+        attached.sql(f"insert into {t} values (1, {fare}, 1, 'a')")
+    attached.sql(f"insert overwrite {t} values (2, 1.0, 1, 'b')")
+    assert rows(attached, t, "fare, month") == [(1.0, "a"), (1.0, "b"), (2.0, "a")]
+    conf("hoodie.spark.sql.insert.into.operation", "upsert")
+    attached.sql(f"insert into {t} values (2, 3.0, 1, 'b')")
+    assert rows(attached, t, "fare, month") == [(1.0, "a"), (2.0, "a"), (3.0, "b")]
+    conf("hoodie.datasource.overwrite.mode", "static")
+    attached.sql(f"insert overwrite {t} values (3, 4.0, 1, 'b')")
+    assert rows(attached, t, "fare, month") == [(4.0, "b")]
+
+
 def test_the_option_of_writers_chooses_what_inserts_do(
     attached: SparkSession, name: Name, conf: Callable[[str, str], None]
 ) -> None:

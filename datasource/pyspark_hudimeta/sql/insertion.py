@@ -20,7 +20,7 @@ from pyspark_hudimeta.sql.constants import raise_at_once
 from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
-from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
+from pyspark_hudimeta.sql.session import Entry, SqlSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +32,19 @@ __all__ = ["checked_rows", "explained_insert", "insert"]
 _OF_CONSTANTS = re.compile(r"\s*(?:values|select)\b(?!.*\bfrom\b)", re.IGNORECASE | re.DOTALL)
 """Queries whose rows come from no table, as far as their words tell."""
 _OVERWRITES = ("insert_overwrite", "insert_overwrite_table")
+_OF_INSERTS = frozenset(
+    option.key
+    for option in (
+        keys.SQL_INSERT_OPERATION,
+        keys.SQL_INSERT_MODE,
+        keys.SQL_BULK_INSERT,
+        keys.OVERWRITE_MODE,
+        keys.COMBINE_BEFORE_INSERT,
+        keys.INSERT_DUPLICATES,
+        keys.INSERT_DROP_DUPLICATES,
+    )
+)
+"""What decides which rows an INSERT leaves; of these SET goes before properties of the table, as in Apache Hudi."""
 _SPARK_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -82,8 +95,11 @@ class _Insertion:
 
     def __init__(self, session: SqlSession, entry: Entry, statement: Insert, given: DataFrame | None) -> None:
         self._session, self._entry, self._statement, self._frame = session, entry, statement, given
-        self._table = opened(session, entry)
-        self._options = OPTIONS.read({**session.settings, **entry.options})
+        self._settings = {**session.settings, **entry.options}
+        if given is None:  # options of a DataFrame's writer are among those of the entry
+            self._settings |= {key: value for key, value in session.settings.items() if key in _OF_INSERTS}
+        self._options = OPTIONS.read(self._settings)
+        self._table = HudiTable(session.spark, entry.location, self._settings)
         properties = self._table.properties
         self._fields = properties.partition_fields
         self._ordered = bool(properties.record_keys and properties.ordering_fields)
@@ -116,8 +132,7 @@ class _Insertion:
         if self._ordered and not self._options.is_set(keys.COMBINE_BEFORE_INSERT):
             said[keys.COMBINE_BEFORE_INSERT.key] = "true"
         if said:
-            settings = {**self._session.settings, **self._entry.options, **said}
-            table = HudiTable(self._session.spark, self._entry.location, settings)
+            table = HudiTable(self._session.spark, self._entry.location, {**self._settings, **said})
         found: Callable[[DataFrame], CommitReport] = getattr(table, verb)
         return found
 
