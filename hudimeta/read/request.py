@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.read.column_names import found_column, known_column
 from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
-from hudimeta.snapshot.opened_ahead import with_metadata_ahead
+from hudimeta.snapshot.opened_ahead import schema_of_a_plan
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
     mark = len(snapshot.storage.log) if moment.mark is None else moment.mark
     slices = range_slices(snapshot, changes) if changes is not None else None
     snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
-    own = snapshot
-    full = (own.schema if changes is not None else with_metadata_ahead(own, lambda: own.schema)).arrow
+    full = (snapshot.schema if changes is not None else schema_of_a_plan(snapshot)).arrow
     wanted = request.columns
     columns = tuple(full.names) if wanted is None else tuple(known_column(name, full) for name in wanted)
     if len(set(columns)) < len(columns):

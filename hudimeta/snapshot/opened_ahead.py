@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hudimeta.errors import HudiError
 from hudimeta.storage.at_once import beside, reads_ahead
 
 if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.snapshot.table_schema import TableSchema
 
-__all__ = ["open_ahead", "with_metadata_ahead"]
-
-R = TypeVar("R")
+__all__ = ["open_ahead", "schema_of_a_plan"]
 
 
-def with_metadata_ahead(snapshot: Snapshot, ask: Callable[[], R]) -> R:
-    """The answer to a question; the metadata table is needed next.
-
-    Args:
-        snapshot: Of the table.
-        ask: Asks what the metadata table has no part in.
-    """
-    return beside(ask, lambda: _open_metadata(snapshot), snapshot.storage) if reads_ahead(snapshot.storage) else ask()
+def schema_of_a_plan(snapshot: Snapshot) -> TableSchema:
+    """The schema of a table whose files are planned next, which takes the metadata table."""
+    if reads_ahead(snapshot.storage):
+        return beside(lambda: snapshot.schema, lambda: _open_metadata(snapshot), snapshot.storage)
+    return snapshot.schema
 
 
 def open_ahead(snapshot: Snapshot) -> Snapshot:
