@@ -34,6 +34,8 @@ SEALED_BY = ("log.seal", "parquet.seal", "parquet.verified", "hfile.seal")
 """Modules of `hudimeta.formats` that compute checksums."""
 COMPARED_BY = ("check_contents", "check_name")
 """What `hudimeta.formats.parquet.verified` compares besides."""
+COPIED = "hudimeta.formats.parquet.stitched.bad_pages"
+"""Compares pages that are copied."""
 STEPS = ("bulk insert", "upsert, copy-on-write", "upsert, merge-on-read", "scan", "scan with logs")
 _BLOBS, _BLOB_BYTES, _ROUNDS = 128, 1 << 20, 7
 _IO = Path("/proc/self/io")
@@ -49,16 +51,14 @@ class Checks:
     def timed(self) -> Iterator[None]:
         """Time all checks of this process."""
         import hashlib
-        import zlib
 
         from hudimeta.formats import seal
+        from hudimeta.formats.crc32 import crc32
         from hudimeta.formats.parquet import verified
 
         with contextlib.ExitStack() as stack:
             for module in SEALED_BY:
-                stack.enter_context(
-                    mock.patch(f"hudimeta.formats.{module}.zlib", SimpleNamespace(crc32=self._clocked(zlib.crc32)))
-                )
+                stack.enter_context(mock.patch(f"hudimeta.formats.{module}.crc32", self._clocked(crc32)))
             small_files = SimpleNamespace(blake2b=self._clocked(hashlib.blake2b))
             stack.enter_context(mock.patch.object(seal, "hashlib", small_files))
             for name in COMPARED_BY:
@@ -81,10 +81,10 @@ def unverified() -> Iterator[None]:
     """Nothing is sealed and nothing compared."""
     with contextlib.ExitStack() as stack:
         for module in SEALED_BY:
-            nothing = SimpleNamespace(crc32=lambda data, begin=0: 0)
-            stack.enter_context(mock.patch(f"hudimeta.formats.{module}.zlib", nothing))
+            stack.enter_context(mock.patch(f"hudimeta.formats.{module}.crc32", return_value=0))
         for check in COMPARED_BY:
             stack.enter_context(mock.patch(f"hudimeta.formats.parquet.verified.{check}"))
+        stack.enter_context(mock.patch(COPIED, return_value=iter(())))
         yield
 
 
