@@ -97,7 +97,7 @@ class Coordinator:
     # Begin
 
     def recover(self) -> tuple[str, ...]:
-        """Roll back what dead writers left and finish cleans that died, once or twice; returns the instants of the writers."""
+        """Roll back what dead writers left and finish cleans that died; idempotent. Returns the instants of the writers."""
         undone = self._recovery.everywhere()
         self._finish_cleans(self._properties.load_timeline(self._storage))
         if self._metadata is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_LOGS", "SMALL_BYTES", "SMALL_LOG_BYTES", "SMALL_ROWS", "Kept", "keep", "kept_for"]
 
 SMALL_BYTES, SMALL_ROWS = 1 << 16, 1 << 10
-"""Of a base file, and of the entries of a partition in a base file of `files`: the mean of those of one look-up."""
+"""Of a base file, and of the entries of a partition in a base file of `files`; of several in one look-up, their mean."""
 SMALL_LOG_BYTES, MOST_LOGS = 1 << 14, 512
 """Of a log file, and how many of them: a small commit writes one into each file group of the record index."""
 _MOST = 64

@@ -6,7 +6,6 @@ __all__ = [
     "cdc_reader",  # the changes of one commit to one file group
     "cdc_scan",  # a CDC query
     "chosen_partitions",  # the partitions that a read is limited to
-    "doubled_keys",  # rows of one key told apart
     "incremental",  # incremental reads
     "native_files",  # files that any Parquet reader reads alike
     "native_slices",  # slices that Spark's own reader may read

@@ -14,7 +14,6 @@ from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
 from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, scalar_of
 from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
-from hudimeta.read.doubled_keys import has_doubles, numbered, told_apart
 from hudimeta.redaction import redacted
 from hudimeta.schema import conform
 from hudimeta.slices.fold import fold_log_records
@@ -24,6 +23,7 @@ from hudimeta.slices.merge import SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask, VisibleInstants
 from hudimeta.slices.reader import SliceReader
+from hudimeta.slices.same_keys import has_doubles, numbered, told_apart
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import join

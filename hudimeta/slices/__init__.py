@@ -18,6 +18,7 @@ __all__ = [
     "read_task",  # what a process needs to read slices
     "reader",  # rows of one slice
     "record_keys",  # the record keys that a predicate asks for
+    "same_keys",  # rows of one key told apart
     "single_files",  # the files of slices one by one
     "slice_logs",  # the log files of one slice
     "slice_keys",  # keys and ordering values of one slice

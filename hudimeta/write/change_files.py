@@ -20,8 +20,8 @@ from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.formats.avro.schemas import CDC_KEY_ONLY, cdc_with_before, cdc_with_before_and_after
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import BlockType, HeaderKey, encode_avro_content, frame_block, seal_blocks
-from hudimeta.read.doubled_keys import told_apart
 from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.same_keys import told_apart
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
 from hudimeta.table.properties import CdcMode

@@ -1,6 +1,6 @@
 """Keys that several rows of a file have, as inserts leave them: which row before a write is which one after it.
 
-A rewrite keeps the order of rows and puts new ones behind them, so that rows of one key are told apart by their number.
+A rewrite keeps the order of rows and puts new ones after them, so that rows of one key are told apart by their number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def told_apart(before: pa.Array | pa.ChunkedArray, after: pa.Array | pa.ChunkedA
 
 
 def numbered(keys: pa.Array | pa.ChunkedArray, *, from_end: bool = False) -> pa.Array:
-    """Each key with how often it came before, or with `from_end` with how often it comes behind; null for null."""
+    """Each key with how often it came before, or with `from_end` with how often it comes after; null for null."""
     import pyarrow.compute as pc
 
     every = _whole(keys)
