@@ -6,7 +6,6 @@ clean.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -85,12 +84,12 @@ class CleanRunner:
         Raises:
             CommitError: Another process is running what is planned.
         """
-        with contextlib.ExitStack() as held:
-            with self.lock.held():
-                instant = planned(self.properties.load_timeline(self.storage))
-                if instant is None:
-                    return None
-                timeline, found = begin(held, self.storage, self.properties, instant, Action.CLEAN, self.patience_s)
+        with self.lock.held():
+            instant = planned(self.properties.load_timeline(self.storage))
+            if instant is None:
+                return None
+            begun = begin(self.storage, self.properties, instant, Action.CLEAN, self.patience_s)
+        with begun as (timeline, found):
             return (instant, *self._run(timeline, found, engine or LocalEngine()))
 
     def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:

@@ -23,7 +23,7 @@ from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import has_markers, remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
-from hudimeta.commit.planned_runs import running
+from hudimeta.commit.planned_runs import Begun, begin, running
 from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record, requested_content
 from hudimeta.commit.recovery import Recovery
 from hudimeta.commit.restoring import Restorer, refuse_undone
@@ -82,7 +82,7 @@ class Coordinator:
         self.notes: list[str] = []  # of the last publication
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
-        self._held, self._publishes = contextlib.ExitStack(), False
+        self._held, self._publishes, self._begun = contextlib.ExitStack(), False, dict[str, Begun]()
 
     @property
     def times(self) -> InstantGenerator:
@@ -130,8 +130,7 @@ class Coordinator:
         Returns:
             The write, and the timeline on which it began: what is completed there is what the write knows.
         """
-        if timeline is None:  # one without instants counts as well
-            timeline = self._properties.load_timeline(self._storage)
+        timeline = self._properties.load_timeline(self._storage) if timeline is None else timeline
         undone = self._recovery.before_a_write(timeline) if self._eager else self._recovery.before_any_write(timeline)
         if (self._eager and self._finish_cleans(timeline)) or undone:
             timeline = self._properties.load_timeline(self._storage)
@@ -177,18 +176,21 @@ class Coordinator:
         elif guard is not None:
             self._held.enter_context(guard)
 
-    def plan(self, timeline: Timeline, action: Action, content: bytes) -> str:
+    def plan(self, timeline: Timeline, action: Action, content: bytes, *, to_run: bool = False) -> str:
         """Put the plan of a service on the timeline; returns its instant. The caller holds the lock.
 
         Args:
             timeline: As listed under the lock.
             action: The pending word of the service.
             content: The plan.
+            to_run: `running` comes next, so that no other process may run it.
         """
         for _ in range(_MOST_COLLISIONS):
             instant = self._times.next(timeline.last_time)
             with contextlib.suppress(InstantExists):
                 self._writer.create_alone(instant, action, content)
+                if to_run:
+                    self._begun[instant] = begin(self._storage, self._properties, instant, action, self._patience_s)
                 return instant
         raise _no_instant()
 
@@ -282,7 +284,8 @@ class Coordinator:
 
     def running(self, instant: str, action: Action) -> contextlib.AbstractContextManager[tuple[Timeline, Instant]]:
         """Run a planned service alone; see `commit.planned_runs.running`."""
-        return running(self._storage, self._properties, self._lock, instant, action, self._patience_s)
+        begun = self._begun.pop(instant, None)
+        return begun or running(self._storage, self._properties, self._lock, instant, action, self._patience_s)
 
     @property
     def cleans(self) -> CleanRunner:
@@ -360,8 +363,7 @@ class Coordinator:
             timeline = self._properties.load_timeline(self._storage)
             found = timeline.get(write.instant, write.action)
             if found is None:
-                # Another writer rolled it back; what was written after that is removed here, unless another action bears the
-                # instant by now: then it may be the other's.
+                # Another writer rolled it back. Late files go, unless another action bears the instant: they may be its own.
                 if timeline.get(write.instant) is None:
                     self._recovery.remove_late_files(timeline, write.instant)
             elif not found.is_completed:

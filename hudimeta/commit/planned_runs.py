@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hudimeta.commit import service_runs
 from hudimeta.commit.liveness import Heartbeat, is_alive
@@ -16,7 +17,28 @@ from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["begin", "cancel", "idle", "is_being_run", "running"]
+__all__ = ["Begun", "begin", "cancel", "idle", "is_being_run", "running"]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that has begun, which others see until it is closed.
+
+    Attributes:
+        timeline: As it was when the run began.
+        planned: The pending instant on it.
+        held: What others see the run by.
+    """
+
+    timeline: Timeline
+    planned: Instant
+    held: contextlib.ExitStack
+
+    def __enter__(self) -> tuple[Timeline, Instant]:
+        return self.timeline, self.planned
+
+    def __exit__(self, *_: object) -> None:
+        self.held.close()
 
 
 def idle(storage: Storage, timeline: Timeline, instant: str, action: Action, patience_s: float = 0.0) -> Instant:
@@ -47,26 +69,15 @@ def is_being_run(storage: Storage, timeline: Timeline, planned: Instant, patienc
     return is_alive(storage, planned.time, requested, patience_s=patience_s)
 
 
-def begin(
-    held: contextlib.ExitStack,
-    storage: Storage,
-    properties: TableProperties,
-    instant: str,
-    action: Action,
-    patience_s: float = 0.0,
-) -> tuple[Timeline, Instant]:
+def begin(storage: Storage, properties: TableProperties, instant: str, action: Action, patience_s: float = 0.0) -> Begun:
     """Begin to run a planned service; the caller holds the table lock.
 
     Args:
-        held: What others see the run by is let go of when it is closed.
         storage: Rooted at the table.
         properties: Of the table.
         instant: Of the plan.
         action: Its pending word.
         patience_s: See `is_alive`.
-
-    Returns:
-        The timeline, and the pending instant on it.
 
     Raises:
         CommitError: There is no such plan, or another process is running it.
@@ -80,12 +91,13 @@ def begin(
         raise CorruptFileError(requested, 0, f"the plan of a {action.value}", "an empty file", hint)
     guard = storage.guard(requested)
     beat = Heartbeat(storage, instant)
-    if guard is None:
-        held.callback(_stop, beat)
-    held.enter_context(guard if guard is not None else beat.beating())
-    if action in service_runs.ACTIONS:
-        service_runs.note(storage, instant, action)
-    return timeline, found
+    with contextlib.ExitStack() as held:
+        if guard is None:
+            held.callback(_stop, beat)
+        held.enter_context(guard if guard is not None else beat.beating())
+        if action in service_runs.ACTIONS:
+            service_runs.note(storage, instant, action)
+        return Begun(timeline, found, held.pop_all())
 
 
 @contextlib.contextmanager
@@ -109,10 +121,10 @@ def running(
         CommitError: There is no such plan, or another process is running it.
         CorruptFileError: The file of the plan is empty.
     """
-    with contextlib.ExitStack() as held:
-        with lock.held():
-            begun = begin(held, storage, properties, instant, action, patience_s)
-        yield begun
+    with lock.held():
+        begun = begin(storage, properties, instant, action, patience_s)
+    with begun as run:
+        yield run
 
 
 def cancel(

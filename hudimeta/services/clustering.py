@@ -130,14 +130,19 @@ def _resizing(
     return ClusteringPlan(tuple(group for group, _ in chosen), order, EXECUTOR, tuple(change for _, change in chosen))
 
 
-def schedule(session: WriteSession) -> str | None:
-    """Put a clustering on the timeline; returns its instant, None when there is nothing to cluster."""
+def schedule(session: WriteSession, *, to_run: bool = False) -> str | None:
+    """Put a clustering on the timeline; returns its instant, None when there is nothing to cluster.
+
+    Args:
+        session: The table.
+        to_run: It is run next, see `Coordinator.plan`.
+    """
 
     def encoded(snapshot: Snapshot) -> bytes | None:
         the_plan = plan(session, snapshot)
         return the_plan.encode(without_user(session.storage.root)) if the_plan.groups else None
 
-    return put_plan(session, Action.CLUSTERING, encoded)
+    return put_plan(session, Action.CLUSTERING, encoded, to_run=to_run)
 
 
 def cancel(session: WriteSession, instant: str) -> None:

@@ -125,14 +125,19 @@ def plan(session: WriteSession, snapshot: Snapshot) -> CompactionPlan:
     return CompactionPlan(tuple(choose(slices, session.options, today)))
 
 
-def schedule(session: WriteSession) -> str | None:
-    """Put a compaction on the timeline; returns its instant, None when no slice has log files."""
+def schedule(session: WriteSession, *, to_run: bool = False) -> str | None:
+    """Put a compaction on the timeline; returns its instant, None when no slice has log files.
+
+    Args:
+        session: The table.
+        to_run: It is run next, see `Coordinator.plan`.
+    """
 
     def encoded(snapshot: Snapshot) -> bytes | None:
         the_plan = plan(session, snapshot)
         return the_plan.encode() if the_plan.slices else None
 
-    instant = put_plan(session, Action.COMPACTION, encoded)
+    instant = put_plan(session, Action.COMPACTION, encoded, to_run=to_run)
     if instant is not None:
         meter_of(session.storage).add(Metric.COMPACTION_REQUESTED)
     return instant

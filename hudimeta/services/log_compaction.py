@@ -161,14 +161,19 @@ class _Look:
         return replace(one, log_files=tuple(name for name, _ in logs), log_sizes=tuple(size for _, size in logs))
 
 
-def schedule(session: WriteSession) -> str | None:
-    """Put a log compaction on the timeline; returns its instant, None when no log has enough blocks."""
+def schedule(session: WriteSession, *, to_run: bool = False) -> str | None:
+    """Put a log compaction on the timeline; returns its instant, None when no log has enough blocks.
+
+    Args:
+        session: The table.
+        to_run: It is run next, see `Coordinator.plan`.
+    """
 
     def encoded(snapshot: Snapshot) -> bytes | None:
         the_plan = plan(session, snapshot)
         return the_plan.encode() if the_plan.slices else None
 
-    return put_plan(session, Action.LOG_COMPACTION, encoded)
+    return put_plan(session, Action.LOG_COMPACTION, encoded, to_run=to_run)
 
 
 def cancel(session: WriteSession, instant: str) -> None:

@@ -48,7 +48,7 @@ def compact_partial_logs(session: WriteSession, snapshot: Snapshot) -> bool:
         _refuse_planned(now, slices)
         return compaction.CompactionPlan(tuple(slices)).encode() if slices else None
 
-    instant = put_plan(session, Action.COMPACTION, encoded)
+    instant = put_plan(session, Action.COMPACTION, encoded, to_run=True)
     done += [compaction.execute(session, instant)] if instant is not None else []
     if not done:  # others compacted them meanwhile
         return False

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS
+from hudimeta.commit.planned_runs import is_being_run
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import IndexDropped
@@ -21,13 +22,14 @@ __all__ = ["put_plan", "run_plans"]
 R = TypeVar("R", bound=Report)
 
 
-def put_plan(session: WriteSession, action: Action, encoded: Callable[[Snapshot], bytes | None]) -> str | None:
+def put_plan(session: WriteSession, action: Action, encoded: Callable[[Snapshot], bytes | None], *, to_run: bool) -> str | None:
     """Plan a service under the lock, and leave the plan on the timeline.
 
     Args:
         session: The table.
         action: Of the service.
         encoded: The plan for the table as it is; None where there is nothing to do.
+        to_run: See `Coordinator.plan`.
 
     Returns:
         The instant; None where there is nothing to do.
@@ -39,13 +41,13 @@ def put_plan(session: WriteSession, action: Action, encoded: Callable[[Snapshot]
             session.reload()
             snapshot = session.snapshot_at(snapshot.timeline)
         content = encoded(snapshot)
-        return None if content is None else session.coordinator.plan(snapshot.timeline, action, content)
+        return None if content is None else session.coordinator.plan(snapshot.timeline, action, content, to_run=to_run)
 
 
 def run_plans(
     session: WriteSession,
     pending: Callable[[Timeline], Sequence[Instant]],
-    schedule: Callable[[WriteSession], str | None],
+    schedule: Callable[..., str | None],
     execute: Callable[[WriteSession, str], R],
     *,
     after_a_write: bool,
@@ -55,14 +57,14 @@ def run_plans(
     Args:
         session: The table.
         pending: The service's plans on a timeline, oldest first.
-        schedule: Plans it; returns the instant, None when there is nothing to do.
+        schedule: Plans it, `to_run`; returns the instant, None when there is nothing to do.
         execute: Runs a plan.
         after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
     reports: Reports[R] = Reports()
     if not after_a_write:
         _recover(session)
-    for instant in _planned(session, pending, schedule):
+    for instant in _planned(session, pending, schedule, after_a_write):
         # After this run no later writer would look for what the write or run before it could not remove.
         if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
             _recover(session)
@@ -85,10 +87,19 @@ def _recover(session: WriteSession) -> None:
 
 
 def _planned(
-    session: WriteSession, pending: Callable[[Timeline], Sequence[Instant]], schedule: Callable[[WriteSession], str | None]
+    session: WriteSession,
+    pending: Callable[[Timeline], Sequence[Instant]],
+    schedule: Callable[..., str | None],
+    after_a_write: bool,
 ) -> Iterator[str]:
-    """What is pending, then, once that has run, a new plan, if there is anything to do."""
-    yield from [i.time for i in pending(session.properties.load_timeline(session.storage))]
-    instant = schedule(session)
+    """What is pending, then, once that has run, a new plan, if there is anything to do.
+
+    What another process runs is none of a writer's business; who asks for the service is told that it is not done.
+    """
+    timeline, patience = session.properties.load_timeline(session.storage), session.concurrency.patience_s
+    for planned in pending(timeline):
+        if not after_a_write or not is_being_run(session.storage, timeline, planned, patience):
+            yield planned.time
+    instant = schedule(session, to_run=True)
     if instant is not None:
         yield instant

@@ -148,7 +148,7 @@ def _compacted(session: WriteSession) -> Iterator[str]:
         if not slices:
             return
         content = compaction.CompactionPlan(slices).encode()
-        own = session.coordinator.plan(snapshot.timeline, Action.COMPACTION, content)
+        own = session.coordinator.plan(snapshot.timeline, Action.COMPACTION, content, to_run=True)
     yield f"compacted: {compaction.execute(session, own)}"
 
 

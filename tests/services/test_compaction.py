@@ -150,6 +150,32 @@ def test_a_plan_is_run_by_one_process_at_a_time(tmp_path: Path, local: bool, mon
     check_all(table.storage)
 
 
+class Upserting(FaultyStorage):
+    """Writes an update when the first base file is to be written, by a writer that compacts after it."""
+
+    def __init__(self, table: ModelledTable) -> None:
+        super().__init__(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))
+        self.table, self.written = table, False
+
+    def open_output(self, path: str) -> OutputStream:
+        if not self.written and path.endswith(".parquet"):
+            self.written = True
+            own = Table(self.table.path, {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"})
+            own.upsert(simple_rows([1], 9))
+            self.table.model.write(Operation.UPSERT, simple_rows([1], 9))
+        return super().open_output(path)
+
+
+def test_a_writer_that_compacts_leaves_what_another_process_runs_alone(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    storage = Upserting(table)
+    verbs.compact(storage, OPTIONS.read({}))
+    assert storage.written
+    assert not Table(table.path).timeline.pending
+    table.check()
+    check_all(table.storage)
+
+
 def test_a_published_write_is_no_error_when_compacting_after_it_fails(tmp_path: Path) -> None:
     table = updated(tmp_path / "t")
     instant = compaction.schedule(table.session())

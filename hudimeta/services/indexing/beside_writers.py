@@ -69,8 +69,13 @@ def _plan(session: WriteSession, timeline: Timeline, asked: Mapping[str, Any]) -
     return plan_index(session.properties, session.snapshot_at(timeline).file_schema, session.options, **asked)
 
 
-def schedule(session: WriteSession, **asked: Any) -> str:
+def schedule(session: WriteSession, *, to_run: bool = False, **asked: Any) -> str:
     """Put the building of an index on the timeline, and its definition among those of the table; returns the instant.
+
+    Args:
+        session: The table.
+        to_run: It is run next, see `Coordinator.plan`.
+        asked: See `plan_index`.
 
     Raises:
         TableError: It is planned already.
@@ -90,7 +95,7 @@ def schedule(session: WriteSession, **asked: Any) -> str:
             if session.properties.index_defs_path is None:
                 session.properties = update(session.fenced, {"hoodie.table.index.defs.path": path})
         content = encode_index_plan([the_plan.partition], newest_write(timeline))
-        return session.coordinator.plan(timeline, Action.INDEXING, content)
+        return session.coordinator.plan(timeline, Action.INDEXING, content, to_run=to_run)
 
 
 def execute(session: WriteSession, instant: str) -> IndexReport:
@@ -184,4 +189,4 @@ def create_beside(session: WriteSession, **asked: Any) -> IndexReport:
     timeline = session.properties.load_timeline(session.storage)
     wanted = _plan(session, timeline, asked).partition
     waiting = [one.time for one, record in _planned(timeline) if waits(record) and partitions_of(record) == [wanted]]
-    return execute(session, waiting[0] if waiting else schedule(session, **asked))
+    return execute(session, waiting[0] if waiting else schedule(session, to_run=True, **asked))
