@@ -54,16 +54,17 @@ def _truncate_table(call: ProcedureCall) -> Rows:
 
 
 def _delete_marker(call: ProcedureCall) -> Rows:
-    time = call["instant_time"]
+    times = call.names("instant_time")
     session = call.session()
     with session.lock.held():
-        timeline = session.properties.load_timeline(call.storage)
-        if any(instant.time == time for instant in timeline.pending):
+        pending = {instant.time for instant in session.properties.load_timeline(call.storage).pending}
+        for time in pending.intersection(times):
             hint = (
                 "Roll the write back: CALL run_rollback_inflight_tableservice, or the next write does when its writer is dead."
             )
             raise TableError(f"the write at {time} is pending, and its markers say which files it made", hint)
-        remove_markers(session.fenced, time)
+        for time in times:
+            remove_markers(session.fenced, time)
     return [(True,)]
 
 
@@ -115,7 +116,7 @@ PROCEDURES = (
         "delete_marker",
         "@table string!, instant_time string!",
         "delete_marker_result boolean",
-        "Remove the markers that a write left.",
+        "Remove the markers that a write left, or several writes.",
         _delete_marker,
         acts=True,
         note="Those of a pending write stay: a rollback needs them.",

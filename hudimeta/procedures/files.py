@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from hudimeta.redaction import without_user
 from hudimeta.storage import FileInfo, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.table.globs import names_path
 from hudimeta.table.slices import build_slices, place_files
 from hudimeta.table.text_arrays import instant_text
 from hudimeta.table.visibility import Visibility
@@ -50,7 +50,7 @@ def _files(call: ProcedureCall, pattern: str) -> pa.Table:
     """Files of the partitions that a pattern of folders names."""
     partitions = call.snapshot.listing.partitions().to_pylist()
     if pattern != _ALL:
-        partitions = [path for path in partitions if fnmatch.fnmatchcase(path, pattern)]
+        partitions = [path for path in partitions if names_path(pattern, path)]
     return call.snapshot.listing.files(partitions)
 
 
@@ -164,7 +164,7 @@ def _log_paths(call: ProcedureCall) -> list[str]:
     wanted = wanted.removeprefix(call.storage.root.removeprefix("file:")).lstrip("/")
     files = call.snapshot.listing.files(None)
     paths = (join(p, n) for p, n in zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True))
-    found = sorted(path for path in paths if fnmatch.fnmatchcase(path, wanted))
+    found = sorted(path for path in paths if names_path(wanted, path))
     return [path for path in found if parse_log_file(path.rpartition("/")[2]) is not None]
 
 
@@ -301,7 +301,7 @@ def _stats_file_sizes(call: ProcedureCall) -> Rows:
     by_instant: dict[str, list[int]] = {}
     for row in list_table(call.storage).to_pylist():
         parsed = parse_base_file(row["name"]) or parse_log_file(row["name"])
-        if parsed is not None and (not pattern or fnmatch.fnmatchcase(row["partition_path"], pattern)):
+        if parsed is not None and (not pattern or names_path(pattern, row["partition_path"])):
             by_instant.setdefault(parsed.instant, []).append(row["size"])
     rows = [(instant, *_spread(sizes)) for instant, sizes in sorted(by_instant.items())]
     everything = [size for sizes in by_instant.values() for size in sizes]

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from hudimeta.errors import ConfigError
 
-__all__ = ["has_glob", "literal_glob", "matches", "names_partition", "split_globs"]
+__all__ = ["has_glob", "literal_glob", "matches", "names_partition", "names_path", "split_globs"]
 
 _SPECIAL = re.compile(r"([\\*?\[\]{},])")
 _WILD = re.compile(r"[*?\[{]")
@@ -32,6 +32,12 @@ def literal_glob(path: str) -> str:
 def matches(pattern: str, name: str) -> bool:
     """True where a pattern of one folder's name means this name. Raises ConfigError: It has a bracket that is not closed."""
     return _expression(pattern).fullmatch(name) is not None
+
+
+def names_path(pattern: str, path: str) -> bool:
+    """True where a pattern means this very path; slashes around either do not count. Raises ConfigError as `matches`."""
+    wanted, there = ([part for part in text.split("/") if part] for text in (pattern, path))
+    return len(wanted) == len(there) and all(map(matches, wanted, there))
 
 
 def names_partition(pattern: str, path: str) -> bool:

@@ -139,13 +139,15 @@ def test_markers_of_a_pending_write_stay(tmp_path: Path) -> None:
     table = made(tmp_path / "t", "MERGE_ON_READ")
     table.upsert(trips(range(5), 2, "a"))
     planned = table.schedule_compaction()
+    folders = [tmp_path / "t" / ".hoodie" / ".temp" / f"2020010100000000{n}" for n in range(2)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "x.parquet.marker.CREATE").touch()
     with pytest.raises(TableError, match="is pending"):
-        table.call("delete_marker", instant_time=planned)
-    folder = tmp_path / "t" / ".hoodie" / ".temp" / "20200101000000000"
-    folder.mkdir(parents=True)
-    (folder / "x.parquet.marker.CREATE").touch()
-    table.call("delete_marker", instant_time="20200101000000000")
-    assert not folder.exists()
+        table.call("delete_marker", instant_time=f"20200101000000000,{planned}")
+    assert folders[0].exists()
+    table.call("delete_marker", instant_time="20200101000000000, 20200101000000001")
+    assert not any(folder.exists() for folder in folders)
 
 
 def test_repairs_look_first(tmp_path: Path) -> None:

@@ -144,7 +144,10 @@ def test_file_slices_of_now_and_of_before(cow: hudimeta.Table, mor: hudimeta.Tab
     latest = rows(cow, "show_fsview_latest", "partition", "base_instant")
     assert latest == [("a", cow.timeline.writes[-1].time), ("b", cow.timeline.writes[-1].time)]
     assert len(rows(cow, "show_fsview_all", "file_id")) == 5
-    assert len(rows(cow, "show_fsview_all", "file_id", path_regex="b")) == 2
+    for pattern, count in (("b", 2), ("*/", 5), ("{a,c}/", 3), ("*/*", 0)):
+        assert len(rows(cow, "show_fsview_all", "file_id", path_regex=pattern)) == count
+        assert rows(cow, "stats_file_sizes", "num_files", partition_path=pattern)[-1] == count
+    assert rows(cow, "show_fsview_latest", "partition", path_regex="*/") == ["a", "b"]
     (logs,) = rows(mor, "show_fsview_latest", "num_delta_files", "delta_size_compaction_scheduled")
     assert logs[0] == 2
     assert logs[1] == rows(mor, "show_fsview_all", "total_delta_file_size")[0]

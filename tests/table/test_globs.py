@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError
-from hudimeta.table.globs import literal_glob, matches, names_partition, split_globs
+from hudimeta.table.globs import literal_glob, matches, names_partition, names_path, split_globs
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,22 @@ def test_a_literal_pattern_means_its_own_path_and_survives_a_list(name: str) -> 
 )
 def test_a_pattern_names_the_partitions_in_its_folders(pattern: str, names: list[str]) -> None:
     assert [path for path in ("2025/02", "2026/01", "2026/02") if names_partition(pattern, path)] == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("*/", []),
+        ("*/*/", ["2025/02", "2026/01", "2026/02"]),
+        ("/2026/{01,03}", ["2026/01"]),
+        ("*", []),
+        ("*/*/*", []),
+        ("2026/02", ["2026/02"]),
+    ],
+)
+def test_a_pattern_of_whole_paths_has_their_depth(pattern: str, names: list[str]) -> None:
+    assert [path for path in ("2025/02", "2026/01", "2026/02") if names_path(pattern, path)] == names
+    assert names_path("", "")
 
 
 def test_all_files_of_a_table_without_partitions_are_its_one_partition() -> None:
