@@ -13,7 +13,7 @@ from hudimeta.api.row_verbs import RowVerbs
 from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
 from hudimeta.config import OPTIONS, checked
-from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
+from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE, SESSION_TIMEZONE
 from hudimeta.errors import ConfigError
 from hudimeta.types import Operation, QueryType
 from pyspark_hudimeta.arrow_types import written_schema
@@ -60,7 +60,8 @@ class HudiTable(RowVerbs, ServiceVerbs):
 
     def __init__(self, spark: SparkSession, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
         self._spark, self._options, self._given = spark, dict(options or {}), OPTIONS.read(options)
-        self.table = Table(resolve(os.fspath(path)), self._options, engine=SparkEngine(spark))
+        zone = {SESSION_TIMEZONE.key: spark.conf.get("spark.sql.session.timeZone")}
+        self.table = Table(resolve(os.fspath(path)), {**zone, **self._options}, engine=SparkEngine(spark))
         """The same table; it reads and writes without Spark, and its services run on Spark's executors."""
 
     @classmethod

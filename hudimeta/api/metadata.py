@@ -288,7 +288,7 @@ class TableMetadata(MetadataVerbs):
             expression: A Spark function over the column, such as `lower`, `year` or `from_unixtime`: then `type` is
                 `column_stats` (bounds of its values, file by file) or `bloom_filters`.
             options: Further arguments of the function (`format`, `days`, `pos`, `len`, `pattern`, `replacement`, `idx`), of
-                filters (`filterType`, `numEntries`, `fpp`), of a record window (`days`, `older`), and options by their full
+                filters (`filtertype`, `numentries`, `fpp`), of a record window (`days`, `older`), and options by their full
                 names, such as `hoodie.metadata.index.expression.file.group.count`.
             mode: `sync`, while writers wait; or `async`, where they go on while the table is read. What died is run again by
                 the next call, or by `t.services.indexing.execute`.

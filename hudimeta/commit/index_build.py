@@ -22,9 +22,11 @@ import pyarrow as pa
 from hudimeta.commit.index_ahead import IndexAhead, changes_since, every_group
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
+from hudimeta.config.options import INDEX_TIMEZONE
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.expression_index.facts import stated_timezone
 from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.indexes.protocol import BuiltIndex, IndexSource
@@ -190,6 +192,7 @@ def build_index(
     instant = planned.time if planned is not None else indexing_instant(storage, timeline, times)
     upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
+    zone = None if plan.definition is None else stated_timezone(plan.definition, schema, session.options, properties)
     proven = knows_whole_table(plan.partition) and content.complete
     if planned is None:
         announce(storage, timeline, instant, [plan.partition], upto)
@@ -209,7 +212,8 @@ def build_index(
             discard_dead(storage, properties.load_timeline(storage))
         raise
     ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
-    session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))
+    named = {INDEX_TIMEZONE.key: zone} if zone is not None else {}
+    session.properties = update(storage, ready | named | ({"hoodie.table.index.defs.path": path} if definitions else {}))
     if all(i.time <= instant for i in timeline.completed):
         # Where the newest action is an indexing, Apache Hudi lays its next index out at the very instant of that, and takes
         # back what the metadata table has there. So the newest must not be the one at which this index was built.

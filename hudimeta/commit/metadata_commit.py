@@ -17,6 +17,7 @@ from hudimeta.errors import CommitConflict, CommitError, HudiError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.built_meanwhile import refuse_built_anew
 from hudimeta.indexes.column_stats.columns import reordered, statistics_after
+from hudimeta.indexes.expression_index.facts import index_timezone
 from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
@@ -92,8 +93,7 @@ class MetadataCommit:
         self._engine = engine or LocalEngine()
         self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
         self.notes: list[str] = []  # of the last commit
-        self.compacted = False
-        self._may_be_due = False
+        self.compacted = self._may_be_due = False
 
     def commit(
         self,
@@ -216,7 +216,7 @@ class MetadataCommit:
             written=written,
             replaced=replaced,
             same_rows=same_rows,
-            timezone=self._options.get(keys.INDEX_TIMEZONE) or "UTC",
+            timezone=index_timezone(self._options, self.properties),
             proven=proven_indexes(table),
             proof_limit=self._options.get(keys.INDEX_PROOF_KEYS),
             statistics=statistics,

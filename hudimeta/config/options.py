@@ -208,8 +208,13 @@ EXPRESSION_GROUPS = OPTIONS.bounded(
 )
 INDEX_TIMEZONE = OPTIONS.text(
     "hudimeta.index.timezone",
+    None,
+    "Time zone in which expression indexes look at moments; when not given that in which the table's first one was built.",
+)
+SESSION_TIMEZONE = OPTIONS.text(
+    "hudimeta.session.timezone",
     "UTC",
-    "Time zone in which a writer computes expression indexes over moments; Apache Hudi takes that of its Spark session.",
+    "That zone where nothing else names it; `HudiTable`, SQL and attached sessions give that of their session, as Hudi does.",
 )
 CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Write change files, for CDC queries; fixed at creation.")
 CDC_MODE = OPTIONS.choice(

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
-from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of
-from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, indexed_expression
+from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, stated_timezone
+from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, OF_FILTERS, indexed_expression, stated_options
 from hudimeta.indexes.planned import (
     OF_STORED_COLUMNS,
     record_index_definition,
@@ -112,7 +112,7 @@ def plan_index(
         columns: What is indexed.
         expression: Spark function over the column, such as `lower` or `from_unixtime`; None for the column itself.
         index_options: Further arguments of the function (`format`, `days`, `pos`, `len`, `pattern`, `replacement`, `idx`), and
-            of filters (`filterType`, `numEntries`, `fpp`, `maxEntries`).
+            of filters (`filtertype`, `numentries`, `fpp`, `maxentries`).
 
     Raises:
         ConfigError: Something that does not fit the table.
@@ -128,39 +128,38 @@ def plan_index(
             "Use a record index, bloom filters or a secondary index; or cluster a copy of the table that was not bootstrapped."
         )
         raise UnsupportedFeature(f"{kind} over rows whose columns lie in the files of a bootstrap's source", hint)
+    request = IndexRequest(properties, schema, options, kind, name, columns)
     if expression is not None:
-        plan = _expression(properties, schema, kind, name, columns, expression, index_options or {})
+        plan = _expression(request, expression, index_options or {})
     else:
-        plan = PLANNERS[kind](IndexRequest(properties, schema, options, kind, name, columns))
+        plan = PLANNERS[kind](request)
     if plan.partition in properties.metadata_partitions:
         raise TableError(f"the table has the index {plan.partition} already", "Drop it first, with t.metadata.drop_index.")
     return plan
 
 
-def _version(properties: TableProperties, newer: str) -> str | None:
-    return newer if properties.version >= 9 else None
-
-
-def _expression(
-    properties: TableProperties,
-    schema: pa.Schema,
-    kind: str,
-    name: str | None,
-    columns: Sequence[str],
-    expression: str,
-    index_options: Mapping[str, str],
-) -> IndexPlan:
-    kinds = [one.value for one in ExpressionKind]
+def _expression(asked: IndexRequest, expression: str, index_options: Mapping[str, str]) -> IndexPlan:
+    kinds, kind = [one.value for one in ExpressionKind], asked.kind
     if kind not in kinds:
         raise ConfigError("type", kind, f"{' or '.join(kinds)} for an index over an expression")
-    column = _one_column(schema, columns)
-    partition = expression_index.PREFIX + _name(name)
-    given = {"expr": expression, **{key: str(value) for key, value in index_options.items()}}
-    definition = IndexDefinition(partition, kind, expression, (column,), given, _version(properties, "V2"))
-    wanted = WantedExpression(definition)
-    if indexed_expression(definition, with_meta_columns(schema), wanted.timezone) is None:
+    partition = expression_index.PREFIX + _name(asked.name)
+    # Apache Hudi knows functions and their options by names in small letters, and fails each write on others.
+    function = expression.lower()
+    given = stated_options(function, index_options)
+    version = "V2" if asked.properties.version >= 9 else None
+    definition = IndexDefinition(partition, kind, function, (column := asked.one_column,), given, version)
+    if "." in column:
+        hint = "Column statistics can have bounds of the field itself: type='column_stats', columns=[…] without an expression."
+        raise UnsupportedFeature(
+            f"an expression index over {column}, a field of a struct: Apache Hudi then fails each write", hint
+        )
+    if kind != ExpressionKind.BLOOM_FILTERS.value and (strange := sorted(given.keys() & set(OF_FILTERS))):
+        raise ConfigError("options", strange[0], f"options of {function}", "It is of filters: type='bloom_filters' makes them.")
+    wanted, schema = WantedExpression(definition), with_meta_columns(asked.schema)
+    if indexed_expression(definition, schema, wanted.timezone) is None:
         raise _unknown(definition)
-    expression_of(wanted, with_meta_columns(schema))
+    expression_of(wanted, schema)
+    stated_timezone(definition, asked.schema, asked.options, asked.properties)
     return IndexPlan(partition, definition)
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudimeta.cached import cached_property
 from hudimeta.config import options as keys
 from hudimeta.indexes.column_stats.columns import statistics_after
+from hudimeta.indexes.expression_index.facts import index_timezone
 from hudimeta.indexes.facts import WantedFacts, refuse_values_spelled_anew
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.registry import wanted_facts
@@ -216,7 +217,7 @@ class TableFiles:
 
     def facts_wanted(self) -> WantedFacts:
         """What the table's indexes want to know of every file."""
-        zone, metadata = self._session.options.get(keys.INDEX_TIMEZONE) or "UTC", self.snapshot.metadata
+        zone, metadata = index_timezone(self._session.options, self._session.properties), self.snapshot.metadata
         wanted = WantedFacts() if metadata is None else wanted_facts(metadata, zone)
         return wanted if self.window.settings is None else replace(wanted, keys=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -165,3 +165,15 @@ def test_indexes_are_made_shown_refreshed_and_dropped(attached: SparkSession, at
         attached.sql(f"drop index {index} on trips")
     assert shown() == set()
     check(tmp_path / "trips")
+
+
+def test_indexes_look_at_moments_in_the_zone_of_the_session_that_made_the_first(
+    attached: SparkSession, at: str, tmp_path: Path, conf: Callable[[str, str], None]
+) -> None:
+    conf("spark.sql.session.timeZone", "Asia/Tokyo")
+    attached.sql("create index by_hour on trips using column_stats(ts) options (expr = 'from_unixtime', format = 'HH')")
+    conf("spark.sql.session.timeZone", "UTC")
+    attached.sql("insert into trips values (4, 'd', 3)")
+    trusting = hudimeta.Table(tmp_path / "trips", {"hudimeta.index.trust": True, "hudimeta.index.use": "expression_index"})
+    found = trusting.scan(where="from_unixtime(ts, 'HH') = '09'", timezone="Asia/Tokyo").to_table()
+    assert sorted(found["id"].to_pylist()) == [1, 2, 3, 4]

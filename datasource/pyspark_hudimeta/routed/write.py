@@ -10,6 +10,7 @@ from hudimeta.api.plain_write import operation_of, without_deleting_payload
 from hudimeta.api.verbs import run_write
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
+from hudimeta.config.options import SESSION_TIMEZONE
 from hudimeta.keys import KeyGenerator
 from hudimeta.observability import metered
 from hudimeta.storage import CountingStorage, open_storage
@@ -77,6 +78,7 @@ def save_frame(
     if operation is Operation.DELETE:
         options = without_deleting_payload(options)
     options = of_its_batch(spark, location, options)
+    options = in_session_zone(spark, options)
     storage = metered(CountingStorage(open_storage(location, options.texts)), options)
     session = open_or_create(storage, options, data_schema(rows), operation)
     session.engine = SparkEngine(spark)
@@ -135,8 +137,16 @@ def compute_frame(
 
 def session_of(spark: SparkSession, location: str, options: Options) -> WriteSession:
     """A session of a write that Spark's tasks do."""
+    options = in_session_zone(spark, options)
     storage = metered(CountingStorage(open_storage(location, options.texts)), options)
     return WriteSession(storage, options, engine=SparkEngine(spark))
+
+
+def in_session_zone(spark: SparkSession, options: Options) -> Options:
+    """Options that say in which time zone expression indexes look at moments where nothing else does: in the session's."""
+    if options.is_set(SESSION_TIMEZONE):
+        return options
+    return options.having({SESSION_TIMEZONE.key: str(spark.conf.get("spark.sql.session.timeZone"))})
 
 
 def run_routed(session: WriteSession, rows: RowSource, executors: SparkExecutors) -> CommitReport:

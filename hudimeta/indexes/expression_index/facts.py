@@ -1,36 +1,48 @@
 """What an expression index records of one file: bounds of the expression's values, or a bloom filter of them.
 
-Values are computed as predicates compute them. Where an expression turns moments into dates or texts, the zone is that of
-`hudimeta.index.timezone`, as Apache Hudi takes the zone of its Spark session.
+Values are computed as predicates compute them. Where an expression turns moments into dates or texts, the zone is that in which
+the table's first such index was built. Apache Hudi takes the zone of its Spark session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.config.options import INDEX_TIMEZONE, SESSION_TIMEZONE
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import BoundsOfColumns, column_bounds
 from hudimeta.formats.plain_arrays import array_of, no_rows, numpy_of, single_array
 from hudimeta.metadata import bloom_filters
-from hudimeta.metadata.expression_index import ExpressionKind
+from hudimeta.metadata.expression_index import PREFIX, ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import has_statistics
 from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.metadata.record import BoundKind
 from hudimeta.metadata.statistics import file_statistics
+from hudimeta.schema import with_meta_columns
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 
 if TYPE_CHECKING:
+    from hudimeta.config import Options
     from hudimeta.indexes.expression_index.matching import IndexedExpression
     from hudimeta.predicate import Bound
+    from hudimeta.table.properties import TableProperties
 
-__all__ = ["WantedExpression", "expression_of", "expression_record", "expression_records", "filter_rows"]
+__all__ = [
+    "WantedExpression",
+    "expression_of",
+    "expression_record",
+    "expression_records",
+    "filter_rows",
+    "index_timezone",
+    "stated_timezone",
+]
 
 _DEFAULT_KEYS, _DEFAULT_MOST_KEYS, _DEFAULT_P = 60_000, 100_000, 1e-9
 _TEXTUAL = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
@@ -68,6 +80,44 @@ class WantedExpression:
     def regime(self) -> str:
         """Form of the bounds."""
         return "V2" if self.definition.is_v2 else "V1"
+
+
+def index_timezone(options: Options, properties: Mapping[str, str]) -> str:
+    """The time zone in which a table's expression indexes look at moments.
+
+    Args:
+        options: Of whoever writes or builds.
+        properties: Of the table, which name the zone from the first such index on.
+    """
+    given = options.get(INDEX_TIMEZONE) if options.is_set(INDEX_TIMEZONE) else None
+    usual = options.get(INDEX_TIMEZONE) or options.get(SESSION_TIMEZONE)
+    return given or properties.get(INDEX_TIMEZONE.key) or usual or "UTC"
+
+
+def stated_timezone(
+    definition: IndexDefinition, schema: pa.Schema, options: Options, properties: TableProperties
+) -> str | None:
+    """The zone that a table's properties must name once an index is there; None where it does not matter to it.
+
+    Args:
+        definition: Of the index.
+        schema: Data columns of the table.
+        options: Of whoever builds it.
+        properties: Of the table.
+
+    Raises:
+        ConfigError: The options name another zone than the table's other indexes have.
+    """
+    from hudimeta.indexes.expression_index.matching import indexed_expression
+
+    zone, stated = index_timezone(options, properties), properties.get(INDEX_TIMEZONE.key)
+    indexed = indexed_expression(definition, with_meta_columns(schema), zone)
+    if not definition.name.startswith(PREFIX) or indexed is None or not indexed.zoned:
+        return None
+    if stated and stated != zone:
+        hint = "Drop these first, or leave the option out."
+        raise ConfigError(INDEX_TIMEZONE.key, zone, f"the zone of the table's other expression indexes: {stated}", hint)
+    return zone
 
 
 def expression_of(wanted: WantedExpression, schema: pa.Schema) -> tuple[IndexedExpression, Bound]:

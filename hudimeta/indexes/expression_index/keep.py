@@ -16,7 +16,12 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.plain_arrays import array_of, no_rows, single_array
 from hudimeta.indexes.bloom_filters.keep import removed_filters
 from hudimeta.indexes.column_stats.keep import check_order
-from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, expression_record
+from hudimeta.indexes.expression_index.facts import (
+    WantedExpression,
+    expression_of,
+    expression_record,
+    index_timezone,
+)
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, answers, bloom_filters, column_stats, expression_index
 from hudimeta.metadata.delta import PartitionDelta
@@ -79,7 +84,7 @@ class ExpressionIndexKeep:
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """Records of the files of the newest slices, log files among them."""
-        timezone = source.options.get(keys.INDEX_TIMEZONE) or "UTC"
+        timezone = index_timezone(source.options, source.properties)
         wanted = WantedExpression(definition_of(source.definitions, partition), timezone)
         indexed, _ = expression_of(wanted, with_meta_columns(source.schema))
         groups = source.options.get(keys.EXPRESSION_GROUPS)

@@ -8,6 +8,8 @@ zones can differ; other functions of moments are of no use, unless `hudimeta.ind
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.predicate import Expr
 
-__all__ = ["ARGUMENTS", "FUNCTIONS", "IndexedExpression", "indexed_expression", "widened"]
+__all__ = ["ARGUMENTS", "FUNCTIONS", "OF_FILTERS", "IndexedExpression", "indexed_expression", "stated_options", "widened"]
 
 _FORMATS = {
     "yyyy-MM-dd": ("%Y-%m-%d", 10, 86_400),
@@ -51,7 +53,9 @@ _ALONE = ("identity", "year", "month", "day", "hour", "lower", "upper", "trim", 
 FUNCTIONS = (*_ALONE, *ARGUMENTS)
 """Functions that an index can be over."""
 _NUMBERS = ("days", "pos", "len", "idx")
-_OF_FILTERS = ("filtertype", "numentries", "fpp", "maxentries")
+_DEFAULTS = {"substring": ("len", str(2**31 - 1)), "regexp_extract": ("idx", "1")}
+"""The last argument where a predicate leaves it out; Apache Hudi fails on definitions without it."""
+OF_FILTERS = ("filtertype", "numentries", "fpp", "maxentries")
 """Options of bloom filters, which say nothing of the expression."""
 _ALWAYS_ZONED = ("from_unixtime", "unix_timestamp", "to_timestamp")
 _TEXT_FUNCTIONS = (
@@ -77,17 +81,41 @@ class IndexedExpression:
         type: Of its values.
         zoned: Whether they depend on the session's time zone.
         format: Pattern of texts of moments, "" for other values.
+        shorter: The same without an argument that is the default; None where there is no such.
     """
 
     expr: Expr
     type: pa.DataType
     zoned: bool
     format: str = ""
+    shorter: Expr | None = None
+
+    @property
+    def spellings(self) -> tuple[Expr, ...]:
+        """As predicates may spell it."""
+        return (self.expr,) if self.shorter is None else (self.expr, self.shorter)
 
     @property
     def can_be_widened(self) -> bool:
         """True when bounds of an unknown time zone still bound the values of another."""
         return pa.types.is_date32(self.type) or self.format in _FORMATS
+
+
+def stated_options(function: str, given: Mapping[str, Any]) -> dict[str, str]:
+    """Options of a definition as Apache Hudi reads them: names in small letters, plain numbers, and none that it would miss.
+
+    Args:
+        function: Of the index, in small letters.
+        given: As somebody spelled them.
+    """
+    found = {key.lower(): str(value) for key, value in given.items()}
+    name, value = _DEFAULTS.get(function, ("", ""))
+    if name:
+        found.setdefault(name, value)
+    for number in found.keys() & set(_NUMBERS):
+        with contextlib.suppress(ValueError):  # who binds the expression refuses it
+            found[number] = str(int(found[number]))
+    return {"expr": function, **found}
 
 
 def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone: str) -> IndexedExpression | None:
@@ -96,7 +124,7 @@ def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone:
     from hudimeta.predicate.tree import Call, Column, literal
 
     function = definition.function.lower()
-    options = {k: v for k, v in definition.options.items() if k != "expr" and k.lower() not in _OF_FILTERS}
+    options = {k: v for k, v in definition.options.items() if k != "expr" and k.lower() not in OF_FILTERS}
     names = ARGUMENTS.get(function, ())
     known = function in ARGUMENTS or function in _ALONE
     if not known or set(options) - set(names) or len(definition.source_fields) != 1:
@@ -115,7 +143,11 @@ def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone:
     dated = pa.types.is_date(source.type) or (pa.types.is_timestamp(source.type) and source.type.tz is None)
     zoned = function in _ALWAYS_ZONED or (function not in _TEXT_FUNCTIONS and not dated)
     patterned = function in ("from_unixtime", "date_format")
-    return IndexedExpression(bound, bound.type, zoned, options.get("format", _DEFAULT_FORMAT) if patterned else "")
+    shorter = None
+    if options.items() & {_DEFAULTS.get(function)}:
+        shorter = bind_value(Call(function, (column, *rest[:-1])), schema, timezone=timezone).expr
+    text = options.get("format", _DEFAULT_FORMAT) if patterned else ""
+    return IndexedExpression(bound, bound.type, zoned, text, shorter)
 
 
 def widened(stats: pa.Table, expression: IndexedExpression) -> pa.Table:
@@ -125,10 +157,15 @@ def widened(stats: pa.Table, expression: IndexedExpression) -> pa.Table:
         stats: As `MetadataTable.expression_stats` gives them.
         expression: One that `can_be_widened`.
     """
+    import pyarrow.compute as pc
+
     shift = _by_days if pa.types.is_date32(expression.type) else _by_seconds
-    for name, sign in (("min", -1), ("max", 1)):
-        bounds = single_array(stats.column(name))
-        stats = stats.set_column(stats.schema.get_field_index(name), name, shift(bounds, sign, expression.format))
+    low, high = (shift(single_array(stats.column(name)), sign, expression.format) for name, sign in (("min", -1), ("max", 1)))
+    if pa.types.is_string(expression.type):
+        # Years of more than four digits begin with a sign, which lies below all digits.
+        low = pc.if_else(high.is_valid(), low, scalar_of(None, low.type))
+    for name, bounds in (("min", low), ("max", high)):
+        stats = stats.set_column(stats.schema.get_field_index(name), name, bounds)
     return stats
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,7 @@ class ExpressionIndexSkip:
         indexed = self._expression(question)
         if indexed is None:
             return f"its expression {definition.function}({', '.join(definition.source_fields)}) is not known here"
-        if not any(node == indexed.expr for node in walk(question.bound.expr)):
+        if not any(node in indexed.spellings for node in walk(question.bound.expr)):
             return f"the predicate does not look at {to_sql(indexed.expr)}"
         stated = stated_columns(question.snapshot) & set(definition.source_fields)
         if stated:
@@ -75,7 +76,7 @@ class ExpressionIndexSkip:
         if indexed.zoned and not question.snapshot.options.get(INDEX_TRUST):
             stats = widened(stats, indexed)
         found = candidates.ordered({self.name: stats})
-        expressions = {indexed.expr: found[self.name]} if found else {}
+        expressions = dict.fromkeys(indexed.spellings, found[self.name]) if found else {}
         verdicts = by_statistics(question.bound, candidates.files, candidates.ordered(candidates.bounds), expressions)
         return Exclusion(verdicts, question.bound.conjuncts)
 
@@ -97,15 +98,15 @@ def _asked_texts(question: Question, indexed: IndexedExpression) -> list[tuple[i
     """Per conjunct that fixes the expression: its number, and the texts that it allows."""
     if not pa.types.is_string(indexed.type):
         return []
-    found = ((n, _allowed(part, indexed.expr)) for n, part in enumerate(question.bound.conjuncts))
+    found = ((n, _allowed(part, indexed.spellings)) for n, part in enumerate(question.bound.conjuncts))
     return [(number, texts) for number, texts in found if texts is not None]
 
 
-def _allowed(part: Expr, expr: Expr) -> pa.StringArray | None:
+def _allowed(part: Expr, spellings: Collection[Expr]) -> pa.StringArray | None:
     from hudimeta.predicate.tree import Compare, CompareOp, InSet, Literal
 
-    if isinstance(part, InSet) and part.child == expr:
+    if isinstance(part, InSet) and part.child in spellings:
         return part.values
-    if isinstance(part, Compare) and part.op is CompareOp.EQ and part.left == expr and isinstance(part.right, Literal):
+    if isinstance(part, Compare) and part.op is CompareOp.EQ and part.left in spellings and isinstance(part.right, Literal):
         return array_of([] if part.right.is_null else [part.right.scalar.as_py()], pa.string())
     return None

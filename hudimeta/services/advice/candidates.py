@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError, HudiError
 from hudimeta.indexes.column_stats.skip import statistic_columns
-from hudimeta.indexes.expression_index.matching import ARGUMENTS, IndexedExpression, indexed_expression
+from hudimeta.indexes.expression_index.matching import ARGUMENTS, IndexedExpression, indexed_expression, stated_options
 from hudimeta.indexes.plan import plan_index
 from hudimeta.indexes.planned import secondary_index_definition
 from hudimeta.metadata import column_stats, record_index
@@ -214,7 +214,8 @@ def _over(
 
 
 def _shape(definition: IndexDefinition) -> tuple[object, ...]:
-    return definition.kind, definition.function, definition.source_fields, tuple(sorted(definition.options.items()))
+    given = stated_options(definition.function, definition.options)
+    return definition.kind, definition.function, definition.source_fields, tuple(sorted(given.items()))
 
 
 def _free_name(short: str, ready: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from hudimeta.commit.index_build import IndexReport, ready_property
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.config import Options
+from hudimeta.config.options import INDEX_TIMEZONE
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.plan import dependents
 from hudimeta.metadata import expression_index, files, secondary_index
@@ -45,10 +46,12 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
         partition = _partition(properties, name)
         ready = [one for one in properties.metadata_partitions if one != partition]
         inflight = [one for one in properties.metadata_partitions_inflight if one and one != partition]
-        changes = {
+        changes: dict[str, str | None] = {
             "hoodie.table.metadata.partitions": ready_property(ready),
             "hoodie.table.metadata.partitions.inflight": ready_property(inflight),
         }
+        if not any(one.startswith(expression_index.PREFIX) for one in ready):
+            changes[INDEX_TIMEZONE.key] = None  # the next may be built in another zone
         timeline = properties.load_timeline(storage)
         refuse_foreign_write(properties, timeline)
         if discard_dead(storage, timeline):

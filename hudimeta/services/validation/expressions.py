@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.config.options import INDEX_TIMEZONE, INDEX_TRUST
+from hudimeta.config.options import INDEX_TRUST
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import BoundsOfColumns
+from hudimeta.indexes.expression_index.facts import index_timezone
 from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
 from hudimeta.metadata import answers
 from hudimeta.metadata.expression_index import ExpressionKind
@@ -82,7 +83,7 @@ class Expressions:
     def _stated_by(self, name: str) -> _Stated | str:
         subject = self._subject
         definition, schema = subject.metadata.index_definitions.get(name), subject.snapshot.schema.arrow
-        timezone = subject.snapshot.options.get(INDEX_TIMEZONE) or "UTC"
+        timezone = index_timezone(subject.snapshot.options, subject.snapshot.properties)
         indexed = None if definition is None else indexed_expression(definition, schema, timezone)
         if definition is None or indexed is None:
             return "its definition is missing, or names an expression that is not known here"

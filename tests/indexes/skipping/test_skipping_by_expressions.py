@@ -40,6 +40,8 @@ def test_bounds_of_an_unknown_zone_are_widened_and_nothing_is_lost() -> None:
             shown = _values(bind(parse(f"from_unixtime(ts, '{pattern}') = 'x'"), seconds.schema, timezone=reader), seconds)
             for low, text, high in zip(stats["min"].to_pylist(), shown.to_pylist(), stats["max"].to_pylist(), strict=True):
                 assert low <= text <= high, (writer, reader)
+    ends = widened(pa.table({"file_name": ["f"], "min": ["1999-01-01 00:00"], "max": ["9999-12-31 23:00"]}), here)
+    assert ends["min"].to_pylist() == [None], "elsewhere that is +10000-01-01, which lies below all digits"
 
 
 def _values(bound: Any, rows: pa.Table) -> pa.Array:

@@ -25,10 +25,10 @@ INDEXES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "double": ("column_stats", "x", "identity", {}),
     "price": ("column_stats", "price", "identity", {}),
     "flag": ("column_stats", "flag", "identity", {}),
-    "nested": ("column_stats", "nested.a", "lower", {}),
+    "lower": ("column_stats", "tag", "lower", {}),
     "head": ("bloom_filters", "text", "substring", {"pos": 1, "len": 7}),
     "days": ("bloom_filters", "day", "identity", {"numEntries": 100, "fpp": "0.01"}),
-    "replaced": ("bloom_filters", "nested.a", "regexp_replace", {"pattern": "A", "replacement": "B"}),
+    "replaced": ("bloom_filters", "tag", "regexp_replace", {"pattern": "A", "replacement": "B"}),
 }
 WHERE = (
     "to_timestamp(text) > timestamp'2026-01-20 00:00:00'",
@@ -38,9 +38,9 @@ WHERE = (
     "date_add(day, 3) = date'2001-01-04'",
     "date_format(at, 'yyyy-MM') = '2026-01'",
     "hour(at) = 0",
-    "lower(nested.a) = 'a7'",
+    "lower(tag) = 'a7'",
     "substring(text, 1, 7) = '2026-01'",
-    "regexp_replace(nested.a, 'A', 'B') = 'B8'",
+    "regexp_replace(tag, 'A', 'B') = 'B8'",
 )
 
 
@@ -57,6 +57,7 @@ def rows(ids: range, ts: int) -> pa.Table:
             "x": pa.array([float("nan") if i % 9 == 0 else None if i % 4 == 0 else i * 1.5 for i in ids], pa.float64()),
             "price": pa.array([Decimal(i) / 100 for i in ids], pa.decimal128(10, 2)),
             "flag": pa.array([i % 2 == 0 for i in ids], pa.bool_()),
+            "tag": pa.array([f"A{i}" for i in ids], pa.string()),
             "nested": pa.array([{"a": f"A{i}"} for i in ids], pa.struct([("a", pa.string())])),
         }
     )
@@ -84,3 +85,52 @@ def test_expressions_of_every_type_are_kept(tmp_path: Path, kind: str, version: 
         for more in ({}, trusting):
             found = hudimeta.Table(path, {"hudimeta.index.use": "expression_index", **more}).scan(where=where).to_table()
             assert sorted(found["id"].to_pylist()) == sorted(without["id"].to_pylist()), where
+
+
+def test_definitions_have_the_names_and_arguments_without_which_apache_hudi_fails(tmp_path: Path) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", rows(range(0), 0).schema, key="id", ordering="ts")
+    table.insert(rows(range(3), 1))
+    create = table.metadata.create_index
+    create("low", "bloom_filters", "tag", expression="LOWER", options={"numEntries": 100, "filterType": "SIMPLE"})
+    create("rest", "column_stats", "text", expression="substring", options={"pos": "+6"})
+    create("hour", "column_stats", "text", expression="regexp_extract", options={"pattern": "(10):"})
+    found = {name: one.options for name, one in table.metadata.index_definitions.items() if name.startswith("expr_index_")}
+    assert found == {
+        "expr_index_low": {"expr": "lower", "numentries": "100", "filtertype": "SIMPLE"},
+        "expr_index_rest": {"expr": "substring", "pos": "6", "len": "2147483647"},
+        "expr_index_hour": {"expr": "regexp_extract", "pattern": "(10):", "idx": "1"},
+    }
+    assert {one.function for name, one in table.metadata.index_definitions.items() if name in found} == {
+        "lower",
+        "substring",
+        "regexp_extract",
+    }
+    for where in (
+        "substring(text, 6) = 'x'",
+        "regexp_extract(text, '(10):') = '11'",
+        "regexp_extract(text, '(10):', 1) = '11'",
+        "lower(tag) = 'b1'",
+    ):
+        scan = hudimeta.Table(tmp_path / "t", {"hudimeta.index.use": "expression_index"}).scan(where=where)
+        assert scan.to_table().num_rows == scan.report.slices_kept == 0, where
+    with pytest.raises(hudimeta.errors.ConfigError, match="bloom_filters"):
+        create("up", "column_stats", "text", expression="upper", options={"fpp": 0.1})
+    with pytest.raises(hudimeta.errors.UnsupportedFeature, match="a field of a struct"):
+        create("field", "column_stats", "nested.a", expression="lower")
+
+
+def test_later_writers_look_at_moments_in_the_zone_in_which_the_first_index_was_built(tmp_path: Path) -> None:
+    path, tokyo = tmp_path / "t", {"hudimeta.session.timezone": "Asia/Tokyo"}
+    table = hudimeta.Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts")
+    table.insert(rows(range(3), 1))
+    hudimeta.Table(path, tokyo).metadata.create_index("hour", "column_stats", "at", expression="hour")
+    hudimeta.Table(path).insert(rows(range(3, 6), 1))
+    berlin = {"hudimeta.index.timezone": "Europe/Berlin"}
+    with pytest.raises(hudimeta.errors.ConfigError, match="Asia/Tokyo"):
+        hudimeta.Table(path, berlin).metadata.create_index("day", "column_stats", "at", expression="to_date")
+    trusting = hudimeta.Table(path, {"hudimeta.index.trust": True, "hudimeta.index.use": "expression_index"})
+    assert trusting.scan(where="hour(at) = 9", timezone="Asia/Tokyo").to_table().num_rows == 6
+    assert trusting.metadata.validate().holds
+    hudimeta.Table(path).metadata.drop_index("hour")
+    hudimeta.Table(path, berlin).metadata.create_index("hour", "column_stats", "at", expression="hour")
+    assert hudimeta.Table(path).properties["hudimeta.index.timezone"] == "Europe/Berlin"
