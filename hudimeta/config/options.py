@@ -213,7 +213,7 @@ INDEX_TIMEZONE = OPTIONS.text(
 )
 SESSION_TIMEZONE = OPTIONS.text(
     "hudimeta.session.timezone",
-    "UTC",
+    None,
     "That zone where nothing else names it; `HudiTable`, SQL and attached sessions give that of their session, as Hudi does.",
 )
 CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Write change files, for CDC queries; fixed at creation.")

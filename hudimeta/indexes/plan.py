@@ -156,7 +156,7 @@ def _expression(asked: IndexRequest, expression: str, index_options: Mapping[str
     if kind != ExpressionKind.BLOOM_FILTERS.value and (strange := sorted(given.keys() & set(OF_FILTERS))):
         raise ConfigError("options", strange[0], f"options of {function}", "It is of filters: type='bloom_filters' makes them.")
     wanted, schema = WantedExpression(definition), with_meta_columns(asked.schema)
-    if indexed_expression(definition, schema, wanted.timezone) is None:
+    if indexed_expression(definition, schema, "UTC") is None:
         raise _unknown(definition)
     expression_of(wanted, schema)
     stated_timezone(definition, asked.schema, asked.options, asked.properties)

@@ -56,7 +56,7 @@ class CommitChange:
         written: Its new files.
         replaced: File ids that leave the table, by partition path.
         same_rows: True for a compaction or clustering: the table holds the same rows before and after.
-        timezone: In which expression indexes look at moments.
+        timezone: In which expression indexes look at moments; None when nobody knows.
         proven: Indexes that are proven complete before the commit.
         proof_limit: Of so many added keys it is asked whether the record index knows them already.
         statistics: Definition of column statistics as of the commit.
@@ -75,7 +75,7 @@ class CommitChange:
     written: Sequence[WrittenFile]
     replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
     same_rows: bool = False
-    timezone: str = "UTC"
+    timezone: str | None = "UTC"
     proven: frozenset[str] = frozenset()
     proof_limit: int = 0
     statistics: IndexDefinition | None = None

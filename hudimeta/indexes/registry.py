@@ -48,12 +48,12 @@ def maintainer_for(partition: str) -> IndexMaintainer:
     return found
 
 
-def wanted_facts(table: MetadataTable, timezone: str = "UTC") -> WantedFacts:
+def wanted_facts(table: MetadataTable, timezone: str | None = "UTC") -> WantedFacts:
     """What the indexes of a table want to know of every file that is written.
 
     Args:
         table: The metadata table.
-        timezone: Of expressions over moments.
+        timezone: Of expressions over moments; None when nobody knows.
 
     Raises:
         CorruptFileError: The definition of one is gone.

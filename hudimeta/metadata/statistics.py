@@ -20,7 +20,7 @@ from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
 from hudimeta.metadata.value_types import is_raw, is_text, names_by_type, value_type_of
 
-__all__ = ["file_statistics", "has_limits", "nothing_yet", "widened_partition_statistics", "without_limits"]
+__all__ = ["file_statistics", "has_limits", "limits_of", "nothing_yet", "widened_partition_statistics", "without_limits"]
 
 _LONGEST_RAW_BOUND = 64
 """Bytes of a bound of a binary column."""
@@ -242,7 +242,7 @@ def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tu
     coded = single_array(_places(typed)).dictionary_encode()
     count, of_group = len(coded.dictionary), numpy_of(coded.indices)
     _, first = np.unique(of_group, return_index=True)
-    bounds, limits, lost = {}, _limits(kind), np.zeros(count, np.bool_)
+    bounds, limits, lost = {}, limits_of(kind), np.zeros(count, np.bool_)
     for side in ("min", "max"):
         lacks = numpy_of(pc.and_(with_values, pc.is_null(typed[side])))
         unknown = np.bincount(of_group[lacks], minlength=count) > 0
@@ -274,7 +274,7 @@ def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tu
 
 def has_limits(kind: pa.DataType) -> bool:
     """Whether values of a type of which nothing is known can be bounded all the same, by the type."""
-    return _limits(kind) is not None
+    return limits_of(kind) is not None
 
 
 def without_limits(stated: pa.Table, kind: pa.DataType) -> pa.Table:
@@ -287,14 +287,14 @@ def without_limits(stated: pa.Table, kind: pa.DataType) -> pa.Table:
     t = pa.types
     if not (t.is_date32(kind) or t.is_timestamp(kind) or is_text(kind) or is_raw(kind)):
         return stated  # all values lie within the limits
-    for side, limit in (_limits(kind) or {}).items():
+    for side, limit in (limits_of(kind) or {}).items():
         column = stated[side]
         told = pc.if_else(pc.equal(column, scalar_of(limit, kind)), scalar_of(None, kind), column)
         stated = stated.set_column(stated.column_names.index(side), side, told)
     return stated
 
 
-def _limits(kind: pa.DataType) -> dict[str, Any] | None:
+def limits_of(kind: pa.DataType) -> dict[str, Any] | None:
     """Smallest and greatest value of a type, as far as Spark has them; None for types whose values have no order here.
 
     Days and moments before the year 1 and after 9999, and texts of more than eight of the greatest letter, lie beyond.

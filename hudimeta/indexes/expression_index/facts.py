@@ -1,7 +1,8 @@
 """What an expression index records of one file: bounds of the expression's values, or a bloom filter of them.
 
 Values are computed as predicates compute them. Where an expression turns moments into dates or texts, the zone is that in which
-the table's first such index was built. Apache Hudi takes the zone of its Spark session.
+the table's first such index was built. Apache Hudi takes the zone of its Spark session, and records none: of an index that it
+built, writers who are not told the zone state what holds in any.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import pyarrow as pa
 from hudimeta.config.options import INDEX_TIMEZONE, SESSION_TIMEZONE
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.formats.parquet import BoundsOfColumns, column_bounds
-from hudimeta.formats.plain_arrays import array_of, no_rows, numpy_of, single_array
+from hudimeta.formats.parquet import BoundsOfColumns, column_bounds, typed_scalar
+from hudimeta.formats.plain_arrays import array_of, no_rows, numpy_of, scalar_of, single_array
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.expression_index import PREFIX, ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import has_statistics
 from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.metadata.record import BoundKind
-from hudimeta.metadata.statistics import file_statistics
+from hudimeta.metadata.statistics import file_statistics, limits_of
 from hudimeta.schema import with_meta_columns
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 
@@ -55,11 +56,11 @@ class WantedExpression:
 
     Attributes:
         definition: Of the index.
-        timezone: In which moments are looked at.
+        timezone: In which moments are looked at; None when nobody knows.
     """
 
     definition: IndexDefinition
-    timezone: str = "UTC"
+    timezone: str | None = "UTC"
 
     @property
     def partition(self) -> str:
@@ -82,16 +83,15 @@ class WantedExpression:
         return "V2" if self.definition.is_v2 else "V1"
 
 
-def index_timezone(options: Options, properties: Mapping[str, str]) -> str:
-    """The time zone in which a table's expression indexes look at moments.
+def index_timezone(options: Options, properties: Mapping[str, str]) -> str | None:
+    """The time zone in which a table's expression indexes look at moments; None when nobody knows.
 
     Args:
         options: Of whoever writes or builds.
         properties: Of the table, which name the zone from the first such index on.
     """
     given = options.get(INDEX_TIMEZONE) if options.is_set(INDEX_TIMEZONE) else None
-    usual = options.get(INDEX_TIMEZONE) or options.get(SESSION_TIMEZONE)
-    return given or properties.get(INDEX_TIMEZONE.key) or usual or "UTC"
+    return given or properties.get(INDEX_TIMEZONE.key) or options.get(INDEX_TIMEZONE) or options.get(SESSION_TIMEZONE)
 
 
 def stated_timezone(
@@ -110,7 +110,7 @@ def stated_timezone(
     """
     from hudimeta.indexes.expression_index.matching import indexed_expression
 
-    zone, stated = index_timezone(options, properties), properties.get(INDEX_TIMEZONE.key)
+    zone, stated = index_timezone(options, properties) or "UTC", properties.get(INDEX_TIMEZONE.key)
     indexed = indexed_expression(definition, with_meta_columns(schema), zone)
     if not definition.name.startswith(PREFIX) or indexed is None or not indexed.zoned:
         return None
@@ -130,7 +130,8 @@ def expression_of(wanted: WantedExpression, schema: pa.Schema) -> tuple[IndexedE
     from hudimeta.predicate import bind_value
 
     definition = wanted.definition
-    indexed = indexed_expression(definition, schema, wanted.timezone)
+    zone = wanted.timezone or "UTC"
+    indexed = indexed_expression(definition, schema, zone)
     shown = f"{definition.function}({', '.join(definition.source_fields)})"
     if indexed is None or pa.types.is_nested(indexed.type):
         raise UnsupportedFeature(
@@ -142,7 +143,7 @@ def expression_of(wanted: WantedExpression, schema: pa.Schema) -> tuple[IndexedE
     if wanted.kind is ExpressionKind.COLUMN_STATS and not has_statistics(indexed.type, wanted.regime):
         hint = "Tables below version 9 have bounds of decimals of up to 30 digits, 15 of them after the point."
         raise UnsupportedFeature(f"statistics of {shown}, which is {indexed.type}", hint)
-    return indexed, bind_value(indexed.expr, schema, timezone=wanted.timezone)
+    return indexed, bind_value(indexed.expr, schema, timezone=zone)
 
 
 def expression_record(
@@ -173,16 +174,20 @@ def expression_record(
     """
     from hudimeta.predicate import evaluate
 
-    _, bound = expression_of(wanted, schema)
+    indexed, bound = expression_of(wanted, schema)
     values = (evaluate(bound, rows) for rows in pieces)
+    in_any_zone = indexed.zoned and wanted.timezone is None
     if wanted.kind is ExpressionKind.BLOOM_FILTERS:
-        return _filter(wanted, values, partition_path, name, instant) if not is_log else no_rows(bloom_filters.SCHEMA)
+        unknown = is_log or in_any_zone  # readers open files without a filter
+        return no_rows(bloom_filters.SCHEMA) if unknown else _filter(wanted, values, partition_path, name, instant)
     found = BoundsOfColumns([wanted.column])
     for some in values:
         found.add(pa.table({wanted.column: some}))
     bounds = found.table()
     if not len(bounds):
         bounds = column_bounds(pa.table({wanted.column: pa.nulls(0, _type_of(bound))}), [wanted.column])
+    elif in_any_zone:
+        bounds = _of_any_zone(bounds, indexed, wanted.column)
     # Sizes are those of the whole file, as Apache Hudi records them for expressions.
     sizes = {wanted.column: (size, 2 * size)}
     return _moments(
@@ -213,6 +218,24 @@ def expression_records(
         for one in wanted
         if one.column.split(".")[0] in rows.schema.names
     }
+
+
+def _of_any_zone(bounds: pa.Table, indexed: IndexedExpression, column: str) -> pa.Table:
+    """Bounds that hold in whatever zone readers have; Apache Hudi takes one that is missing for no value at all."""
+    from hudimeta.indexes.expression_index.matching import widened
+
+    sides = {side: typed_scalar(bounds[side], 0) for side in ("min", "max")}
+    if not any(side.is_valid for side in sides.values()):
+        return bounds
+    limits = limits_of(indexed.type) or {}
+    stated = pa.table({side: array_of([value], indexed.type) for side, value in sides.items()})
+    known = widened(stated, indexed) if indexed.can_be_widened else None
+    for side in sides:
+        shifted = None if known is None else known[side][0]
+        sides[side] = shifted if shifted is not None and shifted.is_valid else scalar_of(limits[side], indexed.type)
+    told = BoundsOfColumns([column])
+    told.tell(column, sides["min"], sides["max"], bounds["null_count"][0].as_py(), bounds["value_count"][0].as_py())
+    return told.table()
 
 
 def _type_of(bound: Bound) -> pa.DataType:

@@ -84,7 +84,9 @@ class ExpressionIndexKeep:
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """Records of the files of the newest slices, log files among them."""
-        timezone = index_timezone(source.options, source.properties)
+        # The first index is built in some zone; one that is built anew may be Apache Hudi's.
+        is_new = partition not in source.properties.metadata_partitions
+        timezone = index_timezone(source.options, source.properties) or ("UTC" if is_new else None)
         wanted = WantedExpression(definition_of(source.definitions, partition), timezone)
         indexed, _ = expression_of(wanted, with_meta_columns(source.schema))
         groups = source.options.get(keys.EXPRESSION_GROUPS)

@@ -83,7 +83,7 @@ class Expressions:
     def _stated_by(self, name: str) -> _Stated | str:
         subject = self._subject
         definition, schema = subject.metadata.index_definitions.get(name), subject.snapshot.schema.arrow
-        timezone = index_timezone(subject.snapshot.options, subject.snapshot.properties)
+        timezone = index_timezone(subject.snapshot.options, subject.snapshot.properties) or "UTC"
         indexed = None if definition is None else indexed_expression(definition, schema, timezone)
         if definition is None or indexed is None:
             return "its definition is missing, or names an expression that is not known here"

@@ -132,7 +132,7 @@ class _Shared:
     timeline: Timeline
     schema: pa.Schema
     same_rows: bool
-    timezone: str
+    timezone: str | None
     proven: frozenset[str]
     proof_limit: int
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.storage import open_storage
+from hudimeta.table.properties import update
 
 UTC = datetime.timezone.utc
 INDEXES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
@@ -134,3 +136,32 @@ def test_later_writers_look_at_moments_in_the_zone_in_which_the_first_index_was_
     hudimeta.Table(path).metadata.drop_index("hour")
     hudimeta.Table(path, berlin).metadata.create_index("hour", "column_stats", "at", expression="hour")
     assert hudimeta.Table(path).properties["hudimeta.index.timezone"] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("expression", "where"),
+    [
+        ("to_date", "to_date(at) = date'2026-01-03'"),
+        ("hour", "hour(at) = 5"),
+        ("date_format", "date_format(at, 'yyyy-MM-dd HH') = '2026-01-06 05'"),
+    ],
+)
+def test_rows_of_writers_that_do_not_know_the_zone_are_found_in_any(tmp_path: Path, expression: str, where: str) -> None:
+    path, options = tmp_path / "t", {"format": "yyyy-MM-dd HH"} if expression == "date_format" else {}
+    table = hudimeta.Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts")
+    table.insert(rows(range(3), 1))
+    table.metadata.create_index("e", "column_stats", "at", expression=expression, options=options)
+    table.metadata.create_index("f", "bloom_filters", "at", expression="to_date")
+    _let_another_build_them(path)
+    hudimeta.Table(path, {"hoodie.parquet.small.file.limit": 0}).insert(rows(range(3, 6), 1))
+    for zone in ("Asia/Karachi", "America/New_York"):
+        every = hudimeta.Table(path, {"hudimeta.index.use": "none"}).scan(where=where, timezone=zone).to_table()
+        trusting = hudimeta.Table(path, {"hudimeta.index.use": "expression_index", "hudimeta.index.trust": True})
+        found = set(trusting.scan(where=where, timezone=zone).to_table()["id"].to_pylist())
+        assert found & {"3", "4", "5"} == set(every["id"].to_pylist()) & {"3", "4", "5"}, zone
+    assert trusting.metadata.validate().holds
+
+
+def _let_another_build_them(path: Path) -> None:
+    """As after Apache Hudi, which names no zone."""
+    update(open_storage(path), {"hudimeta.index.timezone": None})
