@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.indexes.planned import PlannedIndex, planned_indexes
-from hudimeta.metadata import column_stats, secondary_index
+from hudimeta.metadata import column_stats, partition_stats, secondary_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.storage import Storage
@@ -41,10 +41,15 @@ def planned_again(
     asked = {
         one.partition: one.definition for one in planned_indexes(schema, options, properties.version, properties.is_partitioned)
     }
-    planned, left_out = [], []
-    for name in sorted({"files", *names}, key=_place):
+    planned: list[PlannedIndex] = []
+    left_out: list[str] = []
+    wanted = {"files", *names}
+    if partition_stats.PARTITION in wanted and {**definitions, **asked}.get(column_stats.PARTITION) is not None:
+        wanted.add(column_stats.PARTITION)  # Apache Hudi keeps the one only beside the other, and may have died dropping both
+    for name in sorted(wanted, key=_place):
         definition = definitions.get(name) or asked.get(name)
-        if _can_be_built(name, definition, schema):
+        bare = name == partition_stats.PARTITION and column_stats.PARTITION not in {one.partition for one in planned}
+        if not bare and _can_be_built(name, definition, schema):
             planned.append(PlannedIndex(name, definition))
         else:
             left_out.append(name)
@@ -52,7 +57,7 @@ def planned_again(
 
 
 def _place(name: str) -> tuple[int, str]:
-    return (_ORDER.index(name) if name in _ORDER else len(_ORDER) + (name == "partition_stats"), name)
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER) + (name == partition_stats.PARTITION), name)
 
 
 def _can_be_built(name: str, definition: IndexDefinition | None, schema: pa.Schema) -> bool:

@@ -11,7 +11,9 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH
 __all__ = ["lost_definitions", "refuse_lost_definitions"]
 
 _RECORD_INDEX = "record_index"
-_DEFINED = ("column_stats", "secondary_index_", "expr_index_")
+_COLUMNS, _OF_PARTITIONS = "column_stats", "partition_stats"
+"""The definition of the first names the columns of the second as well."""
+_DEFINED = (_COLUMNS, "secondary_index_", "expr_index_")
 """Indexes of which every writer stores a definition, by how their names begin."""
 _BY_PARTITION_SINCE = 9
 _HINT = (
@@ -28,6 +30,8 @@ def lost_definitions(table: MetadataTable) -> list[str]:
     """
     missing = [name for name in table.ready if name not in table.index_definitions]
     lost = [name for name in missing if name.startswith(_DEFINED)]
+    bare = _COLUMNS not in table.ready and _COLUMNS not in table.index_definitions
+    lost += [_OF_PARTITIONS] if bare and _OF_PARTITIONS in table.ready else []
     if _RECORD_INDEX in missing and table.version >= _BY_PARTITION_SINCE:
         stems = {group_stem(group.file_id) for group in table.all_groups(_RECORD_INDEX)}
         lost += [_RECORD_INDEX] if stems - {file_stem(_RECORD_INDEX)} else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
+from hudimeta.table.properties import load, update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 
@@ -95,6 +98,26 @@ def test_what_lost_its_definition_can_be_dropped(tmp_path: Path) -> None:
     Path(made.path, DEFAULT_PATH).unlink()
     for name in ("partition_stats", "column_stats"):
         hudimeta.Table(made.path).metadata.drop_index(name)
+    made.write(Operation.UPSERT, simple_rows(range(2), 2))
+    made.check()
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_statistics_of_partitions_come_back_only_with_those_of_files(tmp_path: Path, asked: bool) -> None:
+    """Apache Hudi takes both away, one after the other, and may die in between."""
+    made = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    made.write(Operation.INSERT, simple_rows(range(6), 1))
+    Path(made.path, DEFAULT_PATH).unlink()
+    update(made.storage, {"hoodie.table.metadata.partitions": "files,partition_stats"})
+    made.storage.delete_folder(".hoodie/metadata/column_stats")
+    options = {**SIMPLE_OPTIONS, "hoodie.metadata.index.column.stats.enable": str(asked).lower()}
+    with pytest.raises(CorruptFileError, match="expected the definition of partition_stats, found none"):
+        hudimeta.Table(made.path, options).upsert(simple_rows(range(2), 2))
+    told = contextlib.nullcontext() if asked else pytest.warns(HudiWarning, match="partition_stats is not built again")
+    with told:
+        hudimeta.Table(made.path, options).metadata.rebuild()
+    kept = load(made.storage).metadata_partitions
+    assert sorted(kept) == (["column_stats", "files", "partition_stats"] if asked else ["files"])
     made.write(Operation.UPSERT, simple_rows(range(2), 2))
     made.check()
 
