@@ -2,7 +2,8 @@
 
 Direct form: an empty file `.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>`. Apache Hudi's
 timeline server writes another form: `MARKERS.type` with the text `TIMELINE_SERVER_BASED` and files `MARKERS<n>` with one such
-path a line. Both are read, the direct one is written.
+path a line. Both are read, the direct one is written. The server writes a list anew for each batch of markers, so that one
+whose server was killed just then may be empty, or end within a line: nobody knows what else it named.
 """
 
 from __future__ import annotations
@@ -123,15 +124,21 @@ def _mark_again(storage: Storage, instant: str, marker: Marker) -> None:
 
 
 def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
-    """All markers of an instant, of both forms; None when it has no marker folder.
+    """All markers of an instant, of both forms, as far as its lists are whole; None when it has no marker folder.
 
     Raises:
         CorruptFileError: A marker that does not say what it stands for.
     """
+    found = _read(storage, instant)
+    return None if found is None else found[0]
+
+
+def _read(storage: Storage, instant: str) -> tuple[list[Marker], bool] | None:
+    """Markers, and whether they are all."""
     folder = marker_folder(instant)
     if not has_markers(storage, instant):
         return None
-    paths: set[str] = set()
+    paths, whole = set[str](), True
     pending = [folder]
     while pending:
         for entry in storage.list(pending.pop()):
@@ -139,17 +146,23 @@ def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
                 pending.append(entry.path)
             elif entry.name.startswith(_LIST_PREFIX) and entry.path.count("/") == folder.count("/") + 1:
                 if entry.name != _TYPE_FILE:
-                    paths.update(line for line in storage.read(entry.path).decode().splitlines() if line)
+                    text = storage.read(entry.path)
+                    whole = whole and text.endswith(b"\n")
+                    paths.update(line for line in _whole_lines(text) if line)
             elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM):
                 paths.add(entry.path[len(folder) + 1 :])
-    return [_parse(p) for p in sorted(paths)]
+    return [_parse(p) for p in sorted(paths)], whole
+
+
+def _whole_lines(text: bytes) -> list[str]:
+    return text.rpartition(b"\n")[0].decode().splitlines()
 
 
 def marked_file_ids(storage: Storage, instant: str, partition_path: str) -> set[str]:
     """File groups of a partition that a write has marked, by markers of both forms; two or three requests."""
     folder = marker_folder(instant)
     lists = [entry for entry in storage.list(folder) if not entry.is_folder and entry.name.startswith(_LIST_PREFIX)]
-    paths = [line for entry in lists if entry.name != _TYPE_FILE for line in storage.read(entry.path).decode().splitlines()]
+    paths = [line for entry in lists if entry.name != _TYPE_FILE for line in _whole_lines(storage.read(entry.path))]
     if not lists:
         paths = [entry.path[len(folder) + 1 :] for entry in storage.list(join(folder, partition_path)) if _INFIX in entry.name]
     found: set[str] = set()
@@ -167,13 +180,18 @@ def has_markers(storage: Storage, instant: str) -> bool:
 
 
 def files_of_write(storage: Storage, instant: str) -> list[str] | None:
-    """Paths of the data files that are marked for a write, for whoever deletes them; None when it has no marker folder.
+    """Paths of the data files that are marked for a write, for whoever deletes them.
+
+    Returns:
+        None when it has no marker folder, or one with a list that is not whole: then storage tells, see `files_of_instants`.
 
     Raises:
         CorruptFileError: A marker that names anything but a data file of that write.
     """
-    markers = read_markers(storage, instant)
-    return None if markers is None else refuse_files_of_others([marker.path for marker in markers], instant)
+    found = _read(storage, instant)
+    if found is None or not found[1]:
+        return None
+    return refuse_files_of_others([marker.path for marker in found[0]], instant)
 
 
 def take_markers(storage: Storage, instant: str, markers: Iterable[Marker]) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.commit.coordinator import OpenWrite
-from hudimeta.commit.markers import files_of_write
+from hudimeta.commit.markers import files_of_write, has_markers
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.restoring import files_of_instants
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.formats.base_file import open_base_file
@@ -27,8 +28,13 @@ __all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "stored_col
 
 
 def remove_leftovers(session: WriteSession, instant: str) -> None:
-    """Delete the base files of a run that died, which their markers name."""
-    for path in files_of_write(session.storage, instant) or ():
+    """Delete the files of a run that died: those that their markers name, or storage where not all markers are there."""
+    paths = files_of_write(session.storage, instant)
+    if paths is None and has_markers(session.storage, instant):
+        found = files_of_instants(session.storage, [instant])
+        folders = found["partition_path"].to_pylist()
+        paths = [join(folder, name) for folder, name in zip(folders, found["name"].to_pylist(), strict=True)]
+    for path in paths or ():
         session.storage.delete(path)
 
 

@@ -12,6 +12,7 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.fence import FencedLock
+from hudimeta.commit.markers import marker_folder
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
@@ -118,4 +119,44 @@ def test_a_write_to_which_others_left_nothing_was_never_there(
     table.model.check(table.read())
     timeline = Table(table.path).timeline
     assert [i.action for i in timeline.instants] == [Action.COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK]
+    check_all(table.storage)
+
+
+def torn_markers(table: ModelledTable, instant: str) -> None:
+    """As the timeline server of Apache Hudi leaves them that is killed while it writes its list anew."""
+    table.storage.put(f"{marker_folder(instant)}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    table.storage.put(f"{marker_folder(instant)}/MARKERS0", b"")
+
+
+def test_files_that_a_torn_list_of_markers_does_not_name_go(tmp_path: Path) -> None:
+    """Left behind, they would count as committed once all that is older is archived."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    before = table.model.copy()
+    dead = table.write(Operation.UPSERT, simple_rows(range(2, 6), 2)).instant
+    table.model = before
+    TimelineWriter(table.storage).delete_completed(next(i for i in Table(table.path).timeline.writes if i.time == dead))
+    torn_markers(table, dead)
+    assert table.write(Operation.UPSERT, simple_rows([1], 3)).rolled_back == (dead,)
+    assert not list(Path(table.path).rglob(f"*{dead}*.parquet"))
+    table.check()
+    check_all(table.storage)
+
+
+def test_a_compaction_is_run_anew_over_what_a_torn_list_does_not_name(tmp_path: Path) -> None:
+    """Two base files of a slice would be there, and readers that list storage take either."""
+    options = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    table = ModelledTable(str(tmp_path / "t"), options)
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    table.write(Operation.UPSERT, simple_rows(range(4), 2))
+    instant = Table(table.path, options).schedule_compaction()
+    assert instant is not None
+    TimelineWriter(table.storage).begin_planned(instant, Action.COMPACTION)
+    group = Table(table.path).file_slices().to_pylist()[0]
+    half = Path(table.path, group["partition_path"], f"{group['file_id']}_7-7-7_{instant}.parquet")
+    half.write_bytes(b"half a file")
+    torn_markers(table, instant)
+    Table(table.path, options).services.compaction.execute(instant)
+    assert not half.exists()
+    table.check()
     check_all(table.storage)

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudimeta.commit.markers import Marker, MarkerKind, marker_folder, read_markers, remove_markers, write_marker
+from hudimeta.commit.markers import (
+    Marker,
+    MarkerKind,
+    files_of_write,
+    marker_folder,
+    read_markers,
+    remove_markers,
+    write_marker,
+)
 from hudimeta.errors import ConfigError, CorruptFileError, SchemaMismatch
 from hudimeta.keys import KeyGenerator
 from hudimeta.slices.merge_rules import MergeRules
@@ -55,6 +63,20 @@ def test_markers_of_the_timeline_server_are_read(storage: Storage) -> None:
         Marker("b_0-1-2_3.parquet", MarkerKind.CREATE),
         Marker("part=p0/a_0-1-2_3.parquet", MarkerKind.MERGE),
     ]
+
+
+NAMED = f"p/a_0-1-2_{T}.parquet"
+
+
+@pytest.mark.parametrize("torn", ["", f"{NAMED}.marker.MERGE\np/b_0-1-2_{T}.parquet.mar"], ids=["empty", "cut"])
+def test_a_list_that_is_not_whole_does_not_say_which_files_there_are(storage: Storage, torn: str) -> None:
+    """As a server leaves it that is killed while it writes it anew."""
+    storage.put(f"{marker_folder(T)}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    storage.put(f"{marker_folder(T)}/MARKERS0", torn.encode())
+    assert read_markers(storage, T) == ([Marker(NAMED, MarkerKind.MERGE)] if torn else [])
+    assert files_of_write(storage, T) is None
+    storage.put(f"{marker_folder(T)}/MARKERS0", f"{NAMED}.marker.MERGE\n".encode())
+    assert files_of_write(storage, T) == [NAMED]
 
 
 def test_checksums_that_hadoop_keeps_of_markers_are_no_markers(storage: Storage) -> None:
