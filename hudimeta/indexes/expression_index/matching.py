@@ -119,7 +119,11 @@ def stated_options(function: str, given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone: str) -> IndexedExpression | None:
-    """The expression of a definition, bound as predicates are; None for one that is not known here."""
+    """The expression of a definition, bound as predicates are; None for one that is not known here.
+
+    Raises:
+        ConfigError: The time zone is none.
+    """
     from hudimeta.predicate import bind_value
     from hudimeta.predicate.tree import Call, Column, literal
 
@@ -132,6 +136,7 @@ def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone:
     if any(name not in options for name in names[: len(options)]):
         return None
     column = Column(tuple(definition.source_fields[0].split(".")))
+    bind_value(literal(0), schema, timezone=timezone)  # whose own error a time zone deserves that is none
     try:
         rest = [literal(int(options[n]) if n in _NUMBERS else options[n]) for n in names if n in options]
         call: Expr = column if function == "identity" else Call(function, (column, *rest))

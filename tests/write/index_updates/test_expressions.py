@@ -125,6 +125,9 @@ def test_later_writers_look_at_moments_in_the_zone_in_which_the_first_index_was_
     path, tokyo = tmp_path / "t", {"hudimeta.session.timezone": "Asia/Tokyo"}
     table = hudimeta.Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts")
     table.insert(rows(range(3), 1))
+    nowhere = hudimeta.Table(path, {"hudimeta.session.timezone": "Nowhere/Land"})
+    with pytest.raises(hudimeta.errors.ConfigError, match=r"Nowhere.*IANA"):
+        nowhere.metadata.create_index("hour", "column_stats", "at", expression="hour")
     hudimeta.Table(path, tokyo).metadata.create_index("hour", "column_stats", "at", expression="hour")
     hudimeta.Table(path).insert(rows(range(3, 6), 1))
     berlin = {"hudimeta.index.timezone": "Europe/Berlin"}
