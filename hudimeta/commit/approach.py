@@ -17,6 +17,7 @@ from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.commit.publication import OpenWrite, Publication
 from hudimeta.storage import Storage, in_one_go
+from hudimeta.storage.at_once import ahead
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline
 
@@ -79,6 +80,7 @@ class Approach:
             CommitConflict: The write does not fit on top of them.
         """
         with in_one_go(self.storage), contextlib.ExitStack() as made, contextlib.ExitStack() as place:
+            looked = ahead(self.lock.look_ahead, self.storage)
             if _is_small(publication):
                 in_vain = place.enter_context(self.lock.next_here())
                 if in_vain:
@@ -89,6 +91,7 @@ class Approach:
                 ready = self._as_begun(write, publication)
             if ready.prepared is not None:
                 made.callback(ready.prepared.close)
+            looked()
             yield ready, place
 
     def _as_begun(self, write: OpenWrite, publication: Publication) -> Ready:

@@ -98,7 +98,9 @@ def marked(storage: Storage, instant: str, marker: Marker) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def marked_output(storage: Storage, instant: str, marker: Marker, *, in_task: bool = False) -> Iterator[OutputStream]:
+def marked_output(
+    storage: Storage, instant: str, marker: Marker, *, in_task: bool = False, is_noted: bool = False
+) -> Iterator[OutputStream]:
     """A stream for a data file, whose marker is written first.
 
     Args:
@@ -107,8 +109,10 @@ def marked_output(storage: Storage, instant: str, marker: Marker, *, in_task: bo
         marker: Names the file.
         in_task: The write may be over before the file comes to be, and its markers removed. Then the file gets its marker
             again, so that the next write with tasks deletes it even when this process is killed or fails before it can do so.
+        is_noted: The caller has written its marker.
     """
-    write_marker(storage, instant, marker)
+    if not is_noted:
+        write_marker(storage, instant, marker)
     with storage.open_output(marker.path) as stream:
         in_place = stream.in_place
         if in_task and in_place:

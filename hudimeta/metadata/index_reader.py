@@ -23,6 +23,7 @@ from hudimeta.metadata.merging import LogRows, in_stretches, merge, merged_cells
 from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import Select, SliceFiles, shown
 from hudimeta.metadata.stated_logs import only_logs_of
+from hudimeta.storage.at_once import beside
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec
@@ -209,8 +210,8 @@ class IndexReader:
         """Selected records, logs merged. Groups of one stem share no key, so they are merged together."""
         chosen = list(selections)
         codec = codec_of(partition, self._definition)
-        self._sources.open_bases(group.base for group, _ in chosen if group.base)
-        self._sources.prefetch(log for group, _ in chosen for log in group.logs)
+        bases, logs = [group.base for group, _ in chosen if group.base], [log for group, _ in chosen for log in group.logs]
+        beside(lambda: self._sources.prefetch(logs), lambda: self._sources.open_bases(bases), self.finder.storage)
         stems: dict[str, list[tuple[FileGroup, Select]]] = {}
         for group, select in chosen:
             stems.setdefault(group_stem(group.file_id), []).append((group, select))

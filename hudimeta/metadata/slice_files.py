@@ -117,9 +117,7 @@ class SliceFiles:
 
     def open_bases(self, files: Iterable[GroupBaseFile]) -> None:
         """Open base files at once."""
-        missing = [file for file in files if file.path not in self._bases]
-        if len(missing) > 1:
-            at_once(self.base, missing, self._storage)
+        at_once(self.base, [file for file in files if file.path not in self._bases], self._storage)
 
     def scan(self, file: GroupBaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""

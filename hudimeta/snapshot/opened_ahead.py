@@ -1,18 +1,19 @@
-"""The metadata table of a far-away table is opened while something else is asked for, which it does not need."""
+"""The metadata table of a far-away table is opened, and its listing looked into, beside requests that need neither."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hudimeta.errors import HudiError
-from hudimeta.storage.at_once import beside, reads_ahead
+from hudimeta.storage.at_once import ahead, beside, reads_ahead
 
 if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.snapshot.table_schema import TableSchema
 
-__all__ = ["open_ahead", "schema_of_a_plan"]
+__all__ = ["list_ahead", "open_ahead", "schema_of_a_plan"]
 
 
 def schema_of_a_plan(snapshot: Snapshot) -> TableSchema:
@@ -27,6 +28,15 @@ def open_ahead(snapshot: Snapshot) -> Snapshot:
     if reads_ahead(snapshot.storage):
         beside(lambda: _read_newest(snapshot), lambda: _open_metadata(snapshot), snapshot.storage)
     return snapshot
+
+
+def list_ahead(snapshot: Snapshot) -> Callable[[], object]:
+    """Begin to look into the listing of a far-away table, which a write does as soon as it has begun.
+
+    Returns:
+        What waits for it. What was damaged or not there the write meets again.
+    """
+    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.partitions(), snapshot.storage)
 
 
 def _read_newest(snapshot: Snapshot) -> None:

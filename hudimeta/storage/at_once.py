@@ -21,6 +21,7 @@ __all__ = [
     "PARALLEL_FILES",
     "PARALLEL_REQUESTS",
     "StayingThreads",
+    "ahead",
     "at_once",
     "beside",
     "files_at_once",
@@ -146,6 +147,19 @@ def beside(act: Callable[[], R], more: Callable[[], object], storage: Storage) -
         waiting.exception()
     waiting.result()
     return found
+
+
+def ahead(more: Callable[[], object], storage: Storage) -> Callable[[], object]:
+    """Begin to ask a far-away store for something that is needed later; of a nearby one it is asked when it is needed.
+
+    Args:
+        more: See `beside`. Its errors are lost: whoever needs what it could not find meets them.
+        storage: What is asked.
+
+    Returns:
+        What waits until it is there.
+    """
+    return _FILES.pool.submit(more).exception if reads_ahead(storage) else lambda: None
 
 
 def waiting_engine(engine: Engine, storage: Storage, most: int = PARALLEL_FILES) -> Engine:

@@ -15,7 +15,7 @@ from functools import partial
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.commit.markers import Marker, MarkerKind, marked_output
+from hudimeta.commit.markers import Marker, MarkerKind, marked_output, write_marker
 from hudimeta.formats.avro.narrowed import narrowed
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import (
@@ -39,6 +39,7 @@ from hudimeta.keys.partition_metafile import mark_partition
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import beside
 from hudimeta.table.file_names import LogFileName, WriteToken
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import FileGroupId
@@ -176,10 +177,11 @@ class LogFileWriter:
             name = str(LogFileName(file_id, self._instant, number, token.of_log))
             path = join(partition_path, name)
             marker = Marker(path, MarkerKind.CREATE)
-            entries = keys.of(name, held.touched, held.stored_bytes) if keys is not None and held.holds_rows else None
+            note = partial(write_marker, self._storage, self._instant, marker)
+            entries = _entries(keys, name, held, note, self._storage)
             blocks = held.framed(entries)
             seal_blocks(blocks, name)
-            with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
+            with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task, is_noted=True) as stream:
                 for block in blocks:
                     stream.write(block)
             size = sum(map(len, blocks))
@@ -372,3 +374,11 @@ class _Content:
         parts = [chunk for block in self.blocks for chunk in block.rows[KEY_COLUMN].chunks]
         deleted = [block.deleted for block in self.blocks if block.deleted is not None]
         return pa.concat_arrays([array_of([], pa.string()), *(part.cast(pa.string()) for part in (*parts, *deleted))])
+
+
+def _entries(keys: KeysOfLogs | None, name: str, held: _Content, note: Callable[[], None], storage: Storage) -> _Entries:
+    """What a log file is to say of its keys and of those of the logs before it; its marker is written beside that."""
+    if keys is None or not held.holds_rows:
+        note()
+        return None
+    return beside(lambda: keys.of(name, held.touched, held.stored_bytes), note, storage)

@@ -20,6 +20,7 @@ from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.keys import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
 from hudimeta.snapshot.named_partitions import named_partitions
+from hudimeta.snapshot.opened_ahead import list_ahead
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.file_names import WriteToken
 from hudimeta.table.key_file import KeyFile
@@ -114,7 +115,9 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
     if ensure_metadata(session):
         table = TableFiles.now(session)
         prepared = make(table)
+    listed = list_ahead(table.snapshot)
     with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
+        listed()
         if begun is not table.snapshot.timeline:
             # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
             table = TableFiles.at(session, begun)
@@ -331,18 +334,9 @@ def publish(
 
     def publication_of(result: WriteResult) -> Publication:
         report = _report(session, write, result, timings)
-        return Publication(
-            result.files,
-            schema,
-            stated.avro,
-            result.replaced,
-            {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()},
-            result.keyed_partitions,
-            table.snapshot.metadata,
-            stated.history,
-            apart,
-            settlement,
-        )
+        extra = {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()}
+        keyed, known, history = result.keyed_partitions, table.snapshot.metadata, stated.history
+        return Publication(result.files, schema, stated.avro, result.replaced, extra, keyed, known, history, apart, settlement)
 
     # An overwrite takes the place of whatever is there: any row that came meanwhile is in its way.
     settles = not (write.operation.replaces_groups or outcome.rests_on_rows)

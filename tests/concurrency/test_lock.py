@@ -68,6 +68,46 @@ def test_it_is_free_again_after_use(remote: Storage) -> None:
         assert lease_in(remote) == Lease(True, held.valid_until, held.owner)
 
 
+class CountedReads(WithoutGuards):
+    """Counts how often the lock file is read."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.reads = 0
+
+    def read(self, path: str) -> bytes:
+        self.reads += path == LOCK_PATH
+        return super().read(path)
+
+
+def test_a_lease_that_was_looked_at_ahead_is_not_asked_for_again(tmp_path: Path) -> None:
+    store, clock = CountedReads(str(tmp_path)), Clock()
+    lock = StorageLock(store, timing(clock))
+    with lock.held():
+        pass
+    store.reads = 0
+    lock.look_ahead()
+    with lock.held():
+        assert not lease_in(WithoutGuards(str(tmp_path))).expired
+    assert store.reads == 3, "once ahead; the other two compare, at each replacement"
+
+
+def test_what_was_looked_at_ahead_is_no_more_than_a_guess(remote: Storage) -> None:
+    clock = Clock()
+    lock, other = StorageLock(remote, timing(clock)), StorageLock(remote, timing(clock))
+    with other.held():
+        pass
+    lock.look_ahead()
+    with other.held():  # which leaves another lease
+        clock.now += 1
+    begin = clock.now
+    with lock.held():
+        assert clock.now == begin, "nothing was waited for"
+    lock.look_ahead()
+    with other.held(), pytest.raises(LockTimeout), lock.held():
+        pass
+
+
 def test_a_foreign_owner_is_waited_for_until_its_lease_is_over(remote: Storage) -> None:
     clock = Clock()
     remote.put(LOCK_PATH, Lease(False, clock.now + 5_000, "a java writer").encode())

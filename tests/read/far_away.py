@@ -54,6 +54,7 @@ class FarAway:
         """Let every local table that is opened from now on lie far away."""
         read, listed = LocalStorage.read, LocalStorage.list
         read_range, open_input = LocalStorage.read_range, LocalStorage.open_input
+        put, put_if_absent = LocalStorage.put, LocalStorage.put_if_absent
 
         def whole(storage: LocalStorage, path: str) -> bytes:
             with self.asked(f"{storage.root}/{path}"):
@@ -72,6 +73,16 @@ class FarAway:
                 self.opened.append(Path(path).name)
                 return open_input(storage, path, size)
 
+        def written(storage: LocalStorage, path: str, data: bytes) -> None:
+            with self.asked(path):
+                put(storage, path, data)
+
+        def created(storage: LocalStorage, path: str, data: bytes) -> None:
+            with self.asked(path):
+                put_if_absent(storage, path, data)
+
+        monkeypatch.setattr(LocalStorage, "put", written)
+        monkeypatch.setattr(LocalStorage, "put_if_absent", created)
         monkeypatch.setattr(LocalStorage, "read", whole)
         monkeypatch.setattr(LocalStorage, "list", entries)
         monkeypatch.setattr(LocalStorage, "read_range", ranged)

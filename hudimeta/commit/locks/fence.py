@@ -113,6 +113,10 @@ class FencedLock:
         """See `TableLock.alone_here`."""
         return self._lock.alone_here()
 
+    def look_ahead(self) -> None:
+        """See `TableLock.look_ahead`."""
+        self._lock.look_ahead()
+
     def next_here(self) -> AbstractContextManager[float]:
         """See `TableLock.next_here`."""
         return self._lock.next_here()

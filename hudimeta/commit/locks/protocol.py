@@ -51,6 +51,9 @@ class TableLock(Protocol):
     def alone_here(self) -> contextlib.AbstractContextManager[None]:
         """Keep out the other processes of this machine, without a request; where that cannot be, nothing is kept out."""
 
+    def look_ahead(self) -> None:
+        """Ask for what `held` will ask for first, which may wait beside other requests; it is only a guess until then."""
+
     def next_here(self) -> contextlib.AbstractContextManager[float]:
         """Be the one of this machine's processes that takes the lock next, so that what it makes ready is not out of date then.
 
@@ -203,6 +206,9 @@ class GuardedLock:
         """See `TableLock.alone_here`."""
         with self._guard.entered():
             yield
+
+    def look_ahead(self) -> None:
+        """See `TableLock.look_ahead`; most locks ask for nothing."""
 
     @contextlib.contextmanager
     def next_here(self) -> Iterator[float]:

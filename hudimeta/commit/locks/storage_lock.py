@@ -74,6 +74,7 @@ class StorageLock(RenewedLock):
         super().__init__(storage, timing)
         self._storage = storage
         self._mine: bytes | None = None
+        self._guessed: bytes | None = None
         self._began = 0, 0.0
         self._guarded = False
         self._lost_to: str | None = None
@@ -91,17 +92,24 @@ class StorageLock(RenewedLock):
             if self._mine is None or Lease.decode(self._mine).valid_until <= self._now_ms():
                 raise LockLost(LOCK_PATH, "nobody: the lease ran out")
 
+    def look_ahead(self) -> None:
+        """See `TableLock.look_ahead`: the lease, which is replaced only if it is still the same."""
+        self._guessed = self._read()
+
     def _take(self, deadline: float, guarded: bool) -> None:
         self._guarded = guarded
         while True:
             self._began = self._timing.now_ms(), self._timing.monotonic()
-            found = self._read()
+            guessed, self._guessed = self._guessed, None
+            found = guessed or self._read()
             lease = None if found is None else Lease.decode(found)
             self.published = lease.published if lease is not None else ""
             wanted = self._lease().encode()
             if (lease is None or self._is_free(lease)) and self._write(wanted, found):
                 self._mine, self._lost_to = wanted, None
                 return
+            if guessed is not None:
+                continue
             self._timing.wait(deadline, partial(self._busy, lease))
 
     def _busy(self, lease: Lease | None) -> LockTimeout:

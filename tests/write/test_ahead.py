@@ -1,0 +1,53 @@
+"""Writes to far-away tables: requests that do not need each other wait at the same time."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from tests.read.far_away import FarAway
+
+ROWS = pa.table({"id": ["a", "b"], "day": ["1", "1"], "n": [1, 2]})
+LOCK = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"}
+
+
+@pytest.mark.parametrize(
+    ("among", "together"),
+    [
+        (r"/files/files-0000-0_\S+\.hfile$|\.hoodie/timeline/\d+\.deltacommit\.requested$", 2),
+        (r"^1/\.[^/]+\.log\.1_[^/]+$|\.marker\.CREATE$", 2),
+        (r"/partition_stats/\.partition-stats-0000-0_\d{17}\.log|\.hoodie/\.locks/table_lock\.json$", 3),
+    ],
+    ids=["the listing and the instant", "what a log says of its keys and the marker of the next", "two logs and the lock"],
+)
+def test_requests_of_an_upsert_that_do_not_need_each_other_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str, together: int
+) -> None:
+    how = {"key": "id", "partition_by": "day", "type": "MERGE_ON_READ", "indexes": ["column_stats", "partition_stats"]}
+    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, **how)
+    table.upsert(ROWS)
+    table.upsert(ROWS)
+    path = Path(shutil.copytree(tmp_path / "t", tmp_path / "elsewhere"))  # of which this process remembers nothing
+    far = FarAway(meeting=together, among=among)
+    far.begin(monkeypatch)
+    hudimeta.Table(path, LOCK).upsert(ROWS.slice(1))
+    assert far.most == together
+    monkeypatch.undo()
+    assert hudimeta.Table(path).scan().to_table().sort_by("id").select(ROWS.column_names).equals(ROWS)
+
+
+def test_the_base_file_of_an_index_waits_beside_its_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compacting = {"hoodie.metadata.compact.max.delta.commits": "1"}
+    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, key="id", indexes=["column_stats"], options=compacting)
+    table.upsert(ROWS)
+    table.upsert(ROWS)
+    hudimeta.Table(tmp_path / "t", {"hoodie.metadata.compact.max.delta.commits": "9"}).upsert(ROWS)
+    far = FarAway(meeting=2, among=r"/column_stats/\.?col-stats-0000-0_")
+    far.begin(monkeypatch)
+    scan = hudimeta.Table(tmp_path / "t").scan("n = 2")
+    assert scan.to_table()["id"].to_pylist() == ["b"]
+    assert far.most == 2
