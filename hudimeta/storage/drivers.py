@@ -24,8 +24,8 @@ class StoreDriver(Protocol):
     def has_folders(self) -> bool:
         """Whether a file needs its folder to be there."""
 
-    def read(self, path: str) -> bytes:
-        """A whole file. Raises FileNotFoundError."""
+    def read(self, path: str) -> tuple[bytes, str | None]:
+        """A whole file, and its tag where the answer tells it. Raises FileNotFoundError."""
 
     def open(self, path: str, size: int) -> Any:
         """A file to read in places. Of known size, if it is not 0; a driver may ask for it all the same."""
@@ -36,8 +36,12 @@ class StoreDriver(Protocol):
     def tag(self, path: str) -> str | None:
         """What a file's content is known by at the store; None where that tells none. Raises FileNotFoundError."""
 
-    def replace(self, path: str, data: bytes, tag: str) -> bool:
-        """Replace a file that has this tag; False when it has another one, or is gone."""
+    def replace(self, path: str, data: bytes, tag: str) -> str | None:
+        """Replace a file that has this tag; None when it has another one, or is gone.
+
+        Returns:
+            Its new tag; "" where the answer does not tell it.
+        """
 
 
 class _AnyStore:
@@ -48,8 +52,8 @@ class _AnyStore:
     def __init__(self, file_system: Any) -> None:
         self._fs = file_system
 
-    def read(self, path: str) -> bytes:
-        return bytes(self._fs.cat_file(path))
+    def read(self, path: str) -> tuple[bytes, str | None]:
+        return bytes(self._fs.cat_file(path)), None
 
     def open(self, path: str, size: int) -> Any:
         return self._fs.open(path, "rb")
@@ -64,14 +68,14 @@ class _AnyStore:
         found = self._fs.info(path).get("ETag")
         return None if found is None else str(found)
 
-    def replace(self, path: str, data: bytes, tag: str) -> bool:
+    def replace(self, path: str, data: bytes, tag: str) -> str | None:
         try:
-            self._fs.pipe_file(path, data, IfMatch=tag)
+            answer = self._fs.pipe_file(path, data, IfMatch=tag)
         except OSError as error:
             if is_refused_condition(error):
-                return False
+                return None
             raise
-        return True
+        return str(answer.get("ETag", "")) if isinstance(answer, Mapping) else ""
 
 
 class _ObjectStore(_AnyStore):
@@ -95,8 +99,24 @@ class _S3(_ObjectStore):
         known = inspect.signature(file_system._cat_file).parameters
         self._in_one = {"max_concurrency": 1} if "max_concurrency" in known else {}
 
-    def read(self, path: str) -> bytes:
-        return bytes(self._fs.cat_file(path, **self._in_one))
+    def read(self, path: str) -> tuple[bytes, str | None]:
+        from fsspec.asyn import sync
+
+        bucket, key, _ = self._fs.split_path(path)
+
+        async def fetched() -> tuple[bytes, str | None]:
+            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key)
+            try:
+                return await answer["Body"].read(), answer.get("ETag")
+            finally:
+                answer["Body"].close()
+
+        try:
+            return sync(self._fs.loop, fetched)  # type: ignore[no-any-return]
+        except FileNotFoundError:
+            raise
+        except Exception:  # such as a body that broke off: the driver asks again, and names what remains
+            return bytes(self._fs.cat_file(path, **self._in_one)), None
 
     def is_file(self, path: str) -> bool:
         bucket, key, _ = self._fs.split_path(path)
@@ -125,15 +145,15 @@ class _Google(_ObjectStore):
     def tag(self, path: str) -> str | None:
         return str(self._object(path)["generation"])
 
-    def replace(self, path: str, data: bytes, tag: str) -> bool:
+    def replace(self, path: str, data: bytes, tag: str) -> str | None:
         bucket, key, _ = self._fs.split_path(path)
         where = self._fs.base.replace("/storage/v1/", "/upload/storage/v1/") + "b/{}/o"
         asked = {"uploadType": "media", "name": key, "ifGenerationMatch": tag}
         try:
             self._fs.call("POST", where, bucket, data=data, **asked)
         except (FileExistsError, FileNotFoundError):  # so gcsfs translates a refused condition
-            return False
-        return True
+            return None
+        return ""
 
 
 class _Azure(_ObjectStore):
@@ -154,7 +174,7 @@ class _Azure(_ObjectStore):
         found = self._fs.info(path).get("etag")
         return None if found is None else str(found)
 
-    def replace(self, path: str, data: bytes, tag: str) -> bool:
+    def replace(self, path: str, data: bytes, tag: str) -> str | None:
         from azure.core import MatchConditions
         from azure.core.exceptions import HttpResponseError
 
@@ -162,9 +182,9 @@ class _Azure(_ObjectStore):
             self._fs.pipe_file(path, data, etag=tag, match_condition=MatchConditions.IfNotModified)
         except HttpResponseError as error:
             if is_refused_condition(error):
-                return False
+                return None
             raise
-        return True
+        return ""
 
 
 _KNOWN: Mapping[str, type[_AnyStore]] = {

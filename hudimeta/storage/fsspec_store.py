@@ -26,6 +26,9 @@ from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
 __all__ = ["FsspecStorage"]
 
+_SMALL_BYTES, _MOST_TAGS = 4096, 16
+"""Of files that may be replaced soon: a lock's, and others of a table."""
+
 
 class FsspecStorage:
     """A prefix of an object store.
@@ -39,6 +42,7 @@ class FsspecStorage:
     def __init__(self, file_system: Any, prefix: str, root: str) -> None:
         self._fs, self._prefix, self._root = file_system, prefix.rstrip("/"), root.rstrip("/")
         self._driver = driver_of(file_system)
+        self._tags: dict[str, tuple[bytes, str]] = {}
         _forget_listings(file_system)
 
     def __reduce__(self) -> tuple[type[FsspecStorage], tuple[Any, str, str]]:
@@ -80,7 +84,16 @@ class FsspecStorage:
     def read(self, path: str) -> bytes:
         """See `Storage.read`."""
         with _translated(path):
-            return self._driver.read(self._at(path))
+            data, tag = self._driver.read(self._at(path))
+        if tag and len(data) <= _SMALL_BYTES:
+            self._remember(path, data, tag)
+        return data
+
+    def _remember(self, path: str, data: bytes, tag: str) -> None:
+        """Know the content of a small file by its tag, for who replaces it next."""
+        if len(self._tags) >= _MOST_TAGS:
+            self._tags.clear()
+        self._tags[path] = data, tag
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Storage.read_range`."""
@@ -114,17 +127,27 @@ class FsspecStorage:
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`. Raises UnsupportedFeature where the store has no conditional replace."""
-        with _translated(path):
-            at = self._at(path)
-            tag = self._driver.tag(at)
+        known, tag = self._tags.pop(path, None), None
+        if known is not None and known[0] == expected:
+            tag = self._replaced(path, data, known[1])
+        if tag is None:  # nothing is known of it, or it was replaced since, perhaps by the same
+            with _translated(path):
+                stored = self._driver.tag(self._at(path))
             if self.read(path) != expected:
                 return False
-            if tag is None:
+            if stored is None:
                 raise UnsupportedFeature(
                     f"replacing a file of {type(self._fs).__name__} on condition",
                     "Tables there can be read; write them where the store replaces files on condition, as S3 does.",
                 )
-            return self._driver.replace(at, data, tag)
+            tag = self._replaced(path, data, stored)
+        if tag:
+            self._remember(path, data, tag)
+        return tag is not None
+
+    def _replaced(self, path: str, data: bytes, tag: str) -> str | None:
+        with _translated(path):
+            return self._driver.replace(self._at(path), data, tag)
 
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`: object stores know nothing of this machine's processes."""

@@ -69,6 +69,20 @@ def test_on_s3_each_call_is_one_request_for_little_more_than_is_read(tmp_path: P
         assert store.put_if_unchanged("t/new", b"new", b"z")
         assert [method for method, _ in asked] == ["HEAD", "GET", "PUT"]
         asked.clear()
+        assert store.put_if_unchanged("t/new", b"newer", b"new"), "known by what it was replaced with"
+        assert store.read("t/new") == b"newer"
+        assert store.put_if_unchanged("t/new", b"newest", b"newer"), "known by what was read"
+        assert [method for method, _ in asked] == ["PUT", "GET", "PUT"]
+        place.open(store.root).put("t/new", b"of another")
+        asked.clear()
+        assert not store.put_if_unchanged("t/new", b"late", b"newest")
+        assert [method for method, _ in asked] == ["PUT", "HEAD", "GET"]
+        place.open(store.root).put("t/new", b"again")
+        assert store.read("t/new") == b"again"
+        place.open(store.root).put("t/new", b"of another")
+        place.open(store.root).put("t/new", b"again")
+        assert store.put_if_unchanged("t/new", b"late", b"again"), "what it holds counts"
+        asked.clear()
         with store.open_input("t/large") as source:
             assert [len(source.read_at(1000, at)) for at in (0, 5000)] == [1000, 1000]
         assert [method for method, _ in asked] == ["HEAD", "GET"]
