@@ -116,6 +116,8 @@ def metadata_must_be_built(
         inner = Timeline.load(storage.sub(METADATA_ROOT), zone=properties.zone, place=METADATA_ROOT)
     except (HudiError, ValueError) as error:
         return f"it cannot be read: {error}"
+    for lost in inner.empty_writes:  # Apache Hudi was killed while it told it of a restore
+        return f"its {lost.action.value} at {lost.time} has lost its content"
     deltas = {i.time: i for i in inner.writes if i.action is Action.DELTA_COMMIT}
     completed = [i.time for i in gone if i.is_completed]
     unknown = [time for time in completed if time not in deltas]

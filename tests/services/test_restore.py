@@ -11,12 +11,15 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.commit.restoring import refuse_undone
+from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitConflict, CommitError, CorruptFileError, StorageError, UndoError
 from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.services import restore as service
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, Operation
 from tests.concurrency.side_by_side import Interrupted
 
@@ -95,6 +98,30 @@ def test_a_metadata_table_that_merged_what_goes_is_built_anew(tmp_path: Path, ty
     face.restore(point)
     assert face.metadata.ready == names
     table.model = kept.copy()
+    is_sound(table)
+    go_on(table)
+    is_sound(table)
+
+
+def test_a_metadata_table_that_lost_what_a_restore_told_it_is_built_anew(tmp_path: Path) -> None:
+    """Apache Hudi's restores add a delta commit of their own, whose completed file is empty if they are killed just then."""
+    table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
+    face, session, kept = Table(table.path, table.options.given), table.session(), table.model.copy()
+    point = face.timeline.writes[-1].time
+    go_on(table)
+    _, planned = service.schedule(session, point)
+    take_back_delta(table.storage, *planned.record.times)
+    for gone in (file for time in planned.record.times for file in (tmp_path / "t/.hoodie/timeline").glob(f"{time}*")):
+        gone.unlink()
+    inner = TimelineWriter(table.storage.sub(METADATA_ROOT))
+    own = session.times.next(face.timeline.last_time)
+    inner.create_requested(own, Action.DELTA_COMMIT)
+    inner.create_inflight(own, Action.DELTA_COMMIT)
+    table.storage.put(f"{METADATA_ROOT}/.hoodie/timeline/{own}_{session.times.next(own)}.deltacommit", b"")
+    with pytest.warns(HudiWarning, match="is empty: the write counts as completed"):
+        face.recover()
+    assert own not in {i.time for i in Timeline.load(table.storage.sub(METADATA_ROOT))}
+    table.model = kept
     is_sound(table)
     go_on(table)
     is_sound(table)
