@@ -6,15 +6,17 @@ clean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import begin, running
+from hudimeta.config import HudiWarning
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small
-from hudimeta.errors import CommitError, CorruptFileError
+from hudimeta.errors import CommitError, CorruptFileError, HudiError
 from hudimeta.metadata import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
@@ -68,6 +70,16 @@ class CleanRunner:
         begun = running(self.storage, self.properties, self.lock, instant, Action.CLEAN, self.patience_s)
         with begun as (timeline, found):
             return self._run(timeline, found, engine or LocalEngine())
+
+    def finish(self, dead: Iterable[Instant]) -> None:
+        """Finish cleans that died. One that cannot be finished keeps nobody from writing."""
+        for instant in dead:
+            try:
+                self.run(instant.time)
+            except CommitError:  # another process came to it first: it has finished it, or is about to
+                continue
+            except HudiError as error:
+                warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
 
     def run_new(
         self, planned: Callable[[Timeline], str | None], engine: Engine | None = None

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 from hudimeta.commit.approach import Approach, Ready
 from hudimeta.commit.clean_run import CleanRunner
-from hudimeta.commit.concurrency import Concurrency
+from hudimeta.commit.concurrency import Concurrency, ConcurrencyMode
 from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_metered
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.extra_metadata import RollingKeys, entries_of
 from hudimeta.commit.late_publication import settle_late
-from hudimeta.commit.liveness import Heartbeat
+from hudimeta.commit.liveness import Heartbeat, show_outlasted
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import has_markers, remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
@@ -174,6 +174,8 @@ class Coordinator:
         if guard is not None and heartbeat:
             beat.beat()
         elif guard is not None:
+            if self._concurrency.mode is not ConcurrencyMode.SINGLE_WRITER:
+                self._held.enter_context(Heartbeat(self._storage, instant, for_others=True).beating(self._concurrency.beat_s))
             self._held.enter_context(guard)
 
     def plan(self, timeline: Timeline, action: Action, content: bytes, *, to_run: bool = False) -> str:
@@ -276,6 +278,7 @@ class Coordinator:
             publication.decides(timeline)
         if publication.history is not None:
             write_schema_commit(self._storage, timeline, write.instant, completion, publication.history)
+        show_outlasted(self._storage, timeline, write.instant)
         try:
             self._writer.complete(write.instant, write.action, completion, content)
         except StorageError as error:
@@ -293,14 +296,9 @@ class Coordinator:
         return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata, self._patience_s)
 
     def _finish_cleans(self, timeline: Timeline) -> bool:
-        """Finish the cleans that died; True when there were any. One that cannot be finished keeps nobody from writing."""
-        for instant in (found := self._recovery.dead_cleans(timeline)):
-            try:
-                self.cleans.run(instant.time)
-            except CommitError:  # another process came to it first: it has finished it, or is about to
-                continue
-            except HudiError as error:
-                warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
+        """Finish the cleans that died; True when there were any."""
+        found = self._recovery.dead_cleans(timeline)
+        self.cleans.finish(found)
         return bool(found)
 
     def _check_metadata_is_known(self, write: OpenWrite) -> None:

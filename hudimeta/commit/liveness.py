@@ -6,6 +6,11 @@ processes (Spark's tasks), Hudi's heartbeat serves: an empty file `.hoodie/.hear
 writer whose file is older than two such intervals, or as many as options allow, is dead. How old it is, the store says where
 this machine's clock may be wrong: by a clock that is fast, whoever is alive would be rolled back. A pending instant with
 neither belongs to a writer that takes no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for dead.
+
+Apache Hudi knows of heartbeats alone. Its writers that share a table roll back whatever does not beat, so beside them ours beat
+under the operating system's lock, too. And its other writers refuse to roll back what others outlasted, and so to write, unless
+a heartbeat shows that several shared the table: whoever is published leaves one for each pending write that began before it.
+Such a heartbeat is no empty file, and says nothing to us: we go by the lock.
 """
 
 from __future__ import annotations
@@ -17,22 +22,34 @@ from dataclasses import dataclass
 from hudimeta.engine import machine
 from hudimeta.errors import AlreadyExists, InstantExists, StorageError
 from hudimeta.storage import Storage, join
+from hudimeta.timeline import Timeline
+from hudimeta.types import Action
 
-__all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive"]
+__all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive", "show_outlasted"]
 
 CLOCK_PATH = ".hoodie/.aux/hudimeta/clock"
 """An empty file that is written anew to see how the store dates it. It stays: whoever dies in between leaves nothing else."""
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INTERVAL_S = 60.0
 TOLERATED_MISSES = 2
+_FOR_OTHERS = b"See the lock on the requested file."
+_ROLLED_BACK = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+"""What Apache Hudi rolls back when its writer is dead; plans of services wait."""
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """The heartbeat of one instant: a file that is rewritten while the write goes on."""
+    """The heartbeat of one instant: a file that is rewritten while the write goes on.
+
+    Attributes:
+        storage: Rooted at the table.
+        instant: Its requested time.
+        for_others: It is for Apache Hudi's writers; ours go by the operating system's lock.
+    """
 
     storage: Storage
     instant: str
+    for_others: bool = False
 
     @property
     def path(self) -> str:
@@ -41,7 +58,7 @@ class Heartbeat:
 
     def beat(self) -> None:
         """Say once that the writer lives."""
-        self.storage.put(self.path, b"")
+        self.storage.put(self.path, _FOR_OTHERS if self.for_others else b"")
 
     def begin(self) -> None:
         """Say for the first time that the writer lives.
@@ -96,6 +113,8 @@ def is_alive(
         patience_s: A heartbeat counts for so long at least, and in any case for two minutes.
     """
     found = storage.stat(join(HEARTBEAT_FOLDER, instant))
+    if found is not None and found.size:
+        found = None  # for others
     if found is not None and _is_fresh(storage, found.modified_ms, now_ms(), patience_s):
         return True
     if requested_path is None or not storage.is_file(requested_path):
@@ -105,6 +124,23 @@ def is_alive(
         return False
     with guard as free:
         return not free
+
+
+def show_outlasted(storage: Storage, timeline: Timeline, instant: str) -> None:
+    """Leave a heartbeat for each pending write that began before one which is about to be published, and has none.
+
+    Args:
+        storage: Rooted at the table.
+        timeline: As listed under the table lock.
+        instant: Of the write that is published.
+    """
+    pending = (i for i in timeline.pending if (i.pending_action or i.action) in _ROLLED_BACK)
+    outlasted = [i.time for i in pending if i.time < instant]
+    if outlasted:
+        shown = {entry.name for entry in storage.list(HEARTBEAT_FOLDER)}
+        for time in outlasted:
+            if time not in shown:
+                Heartbeat(storage, time, for_others=True).beat()
 
 
 def _is_fresh(storage: Storage, modified_ms: int, now_ms: int, patience_s: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
+from hudimeta.testing.builders import ModelledTable
+from hudimeta.types import Operation
 from tests.interop.apache_hudi import ROOT, ApacheHudi, HudiFailed
 from tests.interop.sides import FULL, SCHEMA, Model, Ours, Row, Theirs, assert_everybody_reads, row
 
@@ -118,3 +121,17 @@ def _go_on(path: Path, hudi: ApacheHudi, first: Ours | Theirs, second: Ours | Th
         assert_everybody_reads(path, hudi, model.sorted(), f"the next write by {type(side).__name__}")
         assert all(hudi.validate(path).values())
         assert not _pending(path)
+
+
+def test_hudi_takes_back_a_write_of_ours_that_another_one_outlasted(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Where its options do not say that the table is shared, it does so only if a heartbeat shows it."""
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    session = ModelledTable(str(path), exists=True).session()
+    session.coordinator.begin(Operation.UPSERT)
+    rows = [row(n, 200) for n in range(5)]
+    ours.write("upsert", rows)
+    model.put(rows)
+    del session
+    gc.collect()
+    _go_on(path, hudi, theirs, ours, model)
