@@ -84,6 +84,16 @@ def test_a_table_is_read_at_a_moment_wherever_a_query_names_it(attached: SparkSe
     assert left == []
 
 
+def test_columns_stand_where_they_stood_at_the_moment(attached: SparkSession, at: str) -> None:
+    attached.sql("alter table trips drop column name")
+    attached.sql("alter table trips add columns (note string)")
+    earlier = f"select * from trips timestamp as of '{at}'"
+    assert attached.sql(earlier).columns == ["id", "name", "ts"]
+    attached.sql(f"create temporary view earlier as {earlier}")
+    assert listed(attached.sql("select * from earlier")) == [(1, "a", 1), (2, "b", 1)]
+    attached.sql("drop view earlier")
+
+
 def test_moments_that_cannot_be_read_are_refused(attached: SparkSession, at: str, tmp_path: Path) -> None:
     before = [str(i) for i in hudimeta.Table(tmp_path / "trips").timeline.instants]
     assert "DESCRIBE HISTORY" in refusal(lambda: attached.sql("select * from trips version as of 3"))

@@ -34,7 +34,7 @@ from pyspark_hudimeta.native.jvm import FILE_METADATA
 from pyspark_hudimeta.sql.catalog import Known
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.registering import literals
-from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
 from pyspark_hudimeta.sql.traces import without_trace
 from pyspark_hudimeta.table_functions import FUNCTIONS, OF_ROWS, TABLE_PARAMETERS
 
@@ -97,10 +97,17 @@ def _refuse_folder(session: SqlSession, name: TableName) -> None:
 
 
 def _in_order(entry: Entry, names: Sequence[str], *, with_meta: bool) -> list[str]:
-    """The columns of a read in the order of an entry, which has those of the partition last; what it does not know follows."""
-    known = [name for name in entry.columns.names if name in names]
+    """The columns of a read in the order of an entry, which has those of the partition last.
+
+    What the entry does not know, such as a column that was dropped since, stands where it stood.
+    """
     meta = [name for name in names if name in META_COLUMNS]
-    return [*(meta if with_meta else ()), *known, *(name for name in names if name not in known and name not in META_COLUMNS)]
+    own = [name for name in names if name not in META_COLUMNS]
+    shown = [name for name in entry.columns.names if name in own]
+    for before, name in zip([None, *own], own, strict=False):
+        if name not in shown:
+            shown.insert(0 if before is None else shown.index(before) + 1, name)
+    return [*(meta if with_meta else ()), *shown]
 
 
 class _Exchange:
@@ -179,16 +186,14 @@ class _Exchange:
         """A temporary view over a read, by its quoted name."""
         options = {key: value for key, value in entry.options.items() if key not in (AS_OF.key, COLUMNS.key)}
         options |= {AS_OF.key: moment} if moment is not None else {}
+        frame = self._session.spark.read.format("hudimeta").options(**options).load(entry.location)
+        shown = _in_order(entry, frame.columns, with_meta=self._with_meta)
         if self._lasts:
-            stored = opened(self._session, entry).schema.names if self._with_meta else ()
-            options[COLUMNS.key] = ",".join([*(name for name in stored if name in META_COLUMNS), *entry.columns.names])
-            options[PATH.key] = entry.location
+            options |= {COLUMNS.key: ",".join(shown), PATH.key: entry.location}
             stated = ", ".join(f"{literal(key)} {literal(value)}" for key, value in sorted(options.items()))
             name = f"_hudimeta_read_{zlib.crc32(stated.encode())}"
             self._session.plain(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING hudimeta OPTIONS ({stated})")
             return name
-        frame = self._session.spark.read.format("hudimeta").options(**options).load(entry.location)
-        shown = _in_order(entry, frame.columns, with_meta=self._with_meta)
         if self._with_files and self._has_files(entry, frame):
             shown.append(FILE_METADATA)
         frame = frame.select(*map(quoted, shown))
