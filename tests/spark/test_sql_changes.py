@@ -15,7 +15,9 @@ from pyspark_hudimeta import last_commit
 from pyspark_hudimeta.routed.executors import SparkExecutors
 
 import hudimeta
+from hudimeta.types import Action
 from tests.elsewhere import SAYS_STATEMENTS
+from tests.spark.sql_tables import Name, rows, table_of
 from tests.spark.tables import check, create, instants, refusal
 from tests.spark.tables import rows as made
 
@@ -327,6 +329,22 @@ def test_a_change_that_does_not_fit_changes_nothing(attached: SparkSession, tabl
         attached.sql(statement.format(t))
     assert shown(attached, t) == before
     assert not [view for view in attached.catalog.listTables() if view.name.startswith("_hudimeta")]
+
+
+def test_what_is_set_goes_before_the_tables_properties(
+    attached: SparkSession, name: Name, conf: Callable[[str, str], None]
+) -> None:
+    t = name()
+    cleans = "'hoodie.clean.automatic' = 'false', 'hoodie.cleaner.commits.retained' = '5'"
+    attached.sql(f"create table {t} (id int, x int) using hudimeta tblproperties (primaryKey = 'id', {cleans})")
+    attached.sql(f"insert into {t} values (1, 1), (2, 1)")
+    conf("hoodie.clean.automatic", "true")
+    conf("hoodie.clean.commits.retained", "1")  # another name of the same option
+    attached.sql(f"update {t} set x = x + 1 where id = 1")
+    attached.sql(f"merge into {t} t using (select 1 as id) s on t.id = s.id when matched then update set x = x + 1")
+    attached.sql(f"delete from {t} where id = 2")
+    assert rows(attached, t) == [(1, 3)]
+    assert Action.CLEAN in {instant.action for instant in table_of(attached, t).timeline.completed}
 
 
 def test_tables_without_key_columns_are_changed_too(attached: SparkSession, table: Make) -> None:

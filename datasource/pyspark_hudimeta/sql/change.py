@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from hudimeta.commit.supported import contradictions
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
@@ -39,6 +40,7 @@ from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.sql import Assignments
+    from hudimeta.table.properties import TableProperties
 
 __all__ = ["Change", "key_changed"]
 
@@ -47,6 +49,24 @@ _FROM_TEXT = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZTyp
 _GENERATOR = re.compile(r"\b(?:pos)?explode(?:_outer)?\s*\(|\b(?:inline(?:_outer)?|stack|json_tuple)\s*\(", re.IGNORECASE)
 _NUMBER = count()
 _SEQNO = "_hoodie_commit_seqno"
+
+
+def options_of_change(entry: Entry, settings: Mapping[str, str], properties: TableProperties) -> dict[str, str]:
+    """Options of a statement: as in Apache Hudi, what is SET goes before the entry's, but for what the table was made with.
+
+    Args:
+        entry: Of the table.
+        settings: What is SET.
+        properties: Of the table.
+    """
+    of_entry = OPTIONS.read(entry.options)
+
+    def goes_first(key: str, text: str) -> bool:
+        option = OPTIONS.find(key)
+        return option is not None and of_entry.is_set(option) and not contradictions(properties, OPTIONS.read({key: text}))
+
+    first = {key: text for key, text in settings.items() if key.startswith("hoodie.") and goes_first(key, text)}
+    return OPTIONS.read(settings).having(of_entry.having(first).given).given
 
 
 class Change:
@@ -59,10 +79,10 @@ class Change:
         self._added = added or StructType()
         """Columns that the table shall get."""
         self.alias = alias or entry.name.table
-        self.options = {**session.settings, **entry.options}
         self.stack = ExitStack()
         table = opened(session, entry)
         properties = table.properties
+        self.options = options_of_change(entry, session.settings, properties)
         self.defaults = defaults_of(entry, table)
         """In SQL, by column."""
         named = (*properties.record_keys, *properties.partition_fields)

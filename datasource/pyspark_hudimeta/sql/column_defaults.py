@@ -17,6 +17,7 @@ from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
 from pyspark_hudimeta.plain.registration import DEFAULT_KEY
 from pyspark_hudimeta.routed.assignment import assigned, column_of
+from pyspark_hudimeta.sql.session import options_of
 
 if TYPE_CHECKING:
     from pyspark_hudimeta.hudi_table import HudiTable
@@ -92,7 +93,7 @@ def keep_defaults(session: SqlSession, entry: Entry, changes: Mapping[str, str |
         entry: Of the table.
         changes: By column; None for those that go.
     """
-    keep_defaults_at(entry.location, {**session.settings, **entry.options}, changes)
+    keep_defaults_at(entry.location, options_of(session, entry), changes)
 
 
 def keep_defaults_at(location: str, given: Mapping[str, str], changes: Mapping[str, str | None]) -> None:

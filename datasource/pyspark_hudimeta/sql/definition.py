@@ -30,7 +30,7 @@ from pyspark_hudimeta.sql.declared import as_of_hudi, declared_fields
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
 from pyspark_hudimeta.sql.new_place import a_place, place_of, refuse_occupied, taken_back, taken_place
 from pyspark_hudimeta.sql.registering import comment_columns, register, renamed
-from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened
+from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened, options_of
 from pyspark_hudimeta.sql.traces import without_trace
 
 if TYPE_CHECKING:
@@ -353,5 +353,5 @@ def drop(session: SqlSession, entry: Entry, statement: DropTable) -> DataFrame:
     """Drop the entry, and the files of a table that was created without LOCATION, or with PURGE those of any."""
     session.plain(f"DROP TABLE {entry.name.sql}")
     if statement.purge or entry.properties.get(OWNS_FILES) == "true":
-        open_storage(entry.location, {**session.settings, **entry.options}).delete_folder("")
+        open_storage(entry.location, options_of(session, entry)).delete_folder("")
     return session.nothing()

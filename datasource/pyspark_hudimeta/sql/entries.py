@@ -18,7 +18,7 @@ from hudimeta.sql import BETWEEN_WORDS
 from hudimeta.storage import open_storage
 from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
 from pyspark_hudimeta.sql.registering import keep_comment
-from pyspark_hudimeta.sql.session import opened
+from pyspark_hudimeta.sql.session import opened, options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -111,7 +111,7 @@ def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str
     if not {keys.TABLE_NAME.key, *keys.TABLE_NAME.aliases}.isdisjoint(entry.options):
         hint = "Register it again without that option: DROP TABLE keeps the files of a table with LOCATION."
         raise UnsupportedFeature(f"renaming a table that was registered with {keys.TABLE_NAME.key}", hint)
-    options = OPTIONS.read({**session.settings, **entry.options})
+    options = OPTIONS.read(options_of(session, entry))
     session.plain(text)
     try:
         rename(open_storage(entry.location, options.texts), options, new.table)

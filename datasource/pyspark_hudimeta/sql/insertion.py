@@ -20,7 +20,7 @@ from pyspark_hudimeta.sql.constants import raise_at_once
 from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
-from pyspark_hudimeta.sql.session import Entry, SqlSession
+from pyspark_hudimeta.sql.session import Entry, SqlSession, options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,9 +95,10 @@ class _Insertion:
 
     def __init__(self, session: SqlSession, entry: Entry, statement: Insert, given: DataFrame | None) -> None:
         self._session, self._entry, self._statement, self._frame = session, entry, statement, given
-        self._settings = {**session.settings, **entry.options}
+        self._settings = options_of(session, entry)
         if given is None:  # options of a DataFrame's writer are among those of the entry
-            self._settings |= {key: value for key, value in session.settings.items() if key in _OF_INSERTS}
+            first = {key: value for key, value in session.settings.items() if key in _OF_INSERTS}
+            self._settings = OPTIONS.read(self._settings).having(first).given
         self._options = OPTIONS.read(self._settings)
         self._table = HudiTable(session.spark, entry.location, self._settings)
         properties = self._table.properties

@@ -13,7 +13,7 @@ from hudimeta.sql import quoted
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
 from pyspark_hudimeta.sql.change import Change
-from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
+from pyspark_hudimeta.sql.session import Entry, SqlSession, opened, options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,7 @@ def replace_where(session: SqlSession, entry: Entry, where: str, rows: DataFrame
 class _Replacing(Change):
     def __init__(self, session: SqlSession, entry: Entry, where: str, rows: DataFrame) -> None:
         super().__init__(session, entry, None)
+        self.options = options_of(session, entry)  # among them those of a DataFrame's writer
         self._where, self._rows = where, rows.persist()  # read twice, and of rand() it must be the same
         self.stack.callback(self._rows.unpersist)
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from hudimeta import Table
 from hudimeta.cached import cached_property
+from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError
 from hudimeta.sql import TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["OWNS_FILES", "Entry", "SqlSession", "literal", "opened"]
+__all__ = ["OWNS_FILES", "Entry", "SqlSession", "literal", "opened", "options_of"]
 
 OWNS_FILES = "hudimeta_owns_files"
 """Table property of tables that were created without LOCATION: DROP TABLE deletes their files."""
@@ -35,9 +36,14 @@ _OF_SPARK = "spark."
 """What stands before options of Hudi in the configuration of a session that is started with them."""
 
 
+def options_of(session: SqlSession, entry: Entry) -> dict[str, str]:
+    """The options of the session and of a table's entry; the latter go first, whatever their names."""
+    return OPTIONS.read(session.settings).having(entry.options).given
+
+
 def opened(session: SqlSession, entry: Entry) -> HudiTable:
-    """The table of an entry, with the options of the session and of the table; the latter go first."""
-    return HudiTable(session.spark, entry.location, {**session.settings, **entry.options})
+    """The table of an entry, with the options of both."""
+    return HudiTable(session.spark, entry.location, options_of(session, entry))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.partitions import given_partition
-from pyspark_hudimeta.sql.session import opened
+from pyspark_hudimeta.sql.session import opened, options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,7 +68,7 @@ def _kept_partitions(session: SqlSession, table: HudiTable, where: str) -> list[
 
 def vacuum(session: SqlSession, entry: Entry, statement: Vacuum) -> DataFrame:
     """Delete the files that no retained moment needs, by the table's own policy or of moments older than some hours."""
-    options = {**session.settings, **entry.options}
+    options = options_of(session, entry)
     if statement.hours is not None:
         options |= {CLEAN_POLICY.key: "KEEP_LATEST_BY_HOURS", CLEAN_HOURS.key: str(statement.hours)}
     report = HudiTable(session.spark, entry.location, options).services.clean(dry_run=statement.dry_run)
