@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudimeta import Table, bootstrap
 from hudimeta.errors import ConfigError
 from hudimeta.procedures import Procedure, RunPlace, bind, bootstrap_arguments, find, refuse_unless_runs
+from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.spark_engine import SparkEngine
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["call_on_table", "frame_of", "run_bootstrap"]
 
+_KINDS = [kind.value for kind in QueryType]
 _QUERY, _BEGIN, _END, _AS_OF = (
     "hoodie.datasource.query.type",
     "hoodie.datasource.read.begin.instanttime",
@@ -57,6 +59,8 @@ def frame_of(spark: SparkSession, procedure: Procedure, rows: pa.Table) -> DataF
 def _queried(spark: SparkSession, path: str, arguments: Mapping[str, Any]) -> DataFrame:
     """The rows of the query that a copy is asked of."""
     kind = arguments["query_type"]
+    if kind not in _KINDS:  # said here: within a read Spark wraps the error in a trace
+        raise ConfigError("query_type", kind, ", ".join(_KINDS))
     given = {_BEGIN: arguments["begin_instance_time"], _END: arguments["end_instance_time"], _AS_OF: arguments["as_of_instant"]}
     if kind == "incremental" and not (given[_BEGIN] and given[_END]):
         raise ConfigError("begin_instance_time", given[_BEGIN], "both ends of the range of an incremental query")

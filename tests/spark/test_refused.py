@@ -154,6 +154,7 @@ CATALOG_ALONE = {
     "alter table {t} set location '/elsewhere'": "CREATE TABLE … LOCATION",
     "alter table {t} set tblproperties ('hoodie.table.type' = 'MERGE_ON_READ')": "as the table at",
     "alter table {t} set tblproperties (primaryKey = 'x', harmless = 1)": "as the table at",
+    "alter table {t} set tblproperties ('hoodie.table.name' = 'other')": "RENAME TO",
     "alter table {t} unset tblproperties (PrimaryKey)": "What a table was created with stays",
     "alter table {t} set tblproperties ('hoodie.keep.max.comits' = 5)": "hoodie.keep.max.commits",
     "alter table {t} alter column x set not null": "only CREATE TABLE declares NOT NULL",

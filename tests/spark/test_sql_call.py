@@ -38,6 +38,7 @@ def test_call_by_name_by_path_and_by_place(attached: SparkSession, tmp_path: Pat
             ("CALL show_commits(table => 'nosuch')", "a table of the catalog"),
             ("CALL show_commits()", "show_commits needs it"),
             ("CALL show_savepoints()", "the name of a table"),
+            ("CALL copy_to_temp_view(table => 'called', view_name => 'v', query_type => 'all')", "snapshot, read_optimized"),
         ):
             with pytest.raises(ConfigError, match=says):
                 attached.sql(statement)

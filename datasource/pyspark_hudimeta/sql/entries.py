@@ -81,6 +81,10 @@ def set_properties(session: SqlSession, entry: Entry, statement: SetTablePropert
     stated = stated_options(given)
     table = opened(session, entry)
     refuse_contradictions(table.properties, stated, entry.location, table.schema.names)
+    own = table.properties.name
+    if stated.get(keys.TABLE_NAME.key, own) != own:  # every write would be refused
+        hint = "ALTER TABLE … RENAME TO gives a table another name."
+        raise ConfigError(keys.TABLE_NAME.key, stated[keys.TABLE_NAME.key], f"{own}, as the table has it", hint)
     gone = [key for key, value in statement.changes.items() if value is None]
     fixed = [key for key in gone if key.lower() in SQL_WORDS]
     if fixed:
