@@ -1,9 +1,10 @@
 """Rollback: take a failed or abandoned write back, so that nothing of it is left.
 
 The order makes every step repeatable: the plan is stored first; then the completed file goes, of a write that had one (see
-`services.rollback`), and the inflight file, then the data files, then the requested file, so that a rollback which dies
-half-way is found by its plan and run again. The metadata table takes the instant back before the data timeline says that it is
-gone. Data files are found by the write's markers; only where there are none are the partitions listed, and the outcome says so.
+`services.rollback`), then the data files, then the inflight file, then the requested file, so that a rollback which dies
+half-way is found by its plan and run again. Apache Hudi may do so, too: of a write without an inflight file it deletes nothing.
+The metadata table takes the instant back before the data timeline says that it is gone. Data files are found by the write's
+markers; only where there are none are the partitions listed, and the outcome says so.
 
 The writer may not be dead but have stood still for longer than its lock lasts. Without its inflight file it publishes
 nothing; and if it looked for that just before it was stopped, what it publishes does not count (see `timeline.disowned`) and is
@@ -152,11 +153,11 @@ def execute(
     for found in (*timeline.completed, *timeline.undone):
         if found.is_completed and (found.time, found.action) == of_write:
             writer.delete_completed(found)
-    writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     deleted = {
         partition: [name for name in names if storage.delete(join(partition, name))]
         for partition, names in the_plan.files.items()
     }
+    writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     if has_metadata:
         roll_back_metadata(storage, the_plan.instant, time, times)
         delete_marked_metadata(storage, the_plan.instant)

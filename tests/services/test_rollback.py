@@ -44,6 +44,23 @@ def test_the_newest_write_goes(tmp_path: Path, type: str, operation: Operation) 
     is_sound(table)
 
 
+def test_files_go_before_the_write_is_in_flight_no_more(tmp_path: Path) -> None:
+    """Apache Hudi, should it have to finish the rollback, deletes no file of a write that is only requested."""
+    table = a_table(tmp_path / "t", **KEPT)
+    last = table.write(Operation.UPSERT, simple_rows([1, 3, 30], 7)).instant
+    left: list[int] = []
+
+    class Watched(LocalStorage):
+        def delete(self, path: str) -> bool:
+            if path.startswith(f".hoodie/timeline/{last}") and path.endswith(".inflight"):
+                left.append(len(list(Path(table.path).glob(f"*/*{last}*"))))
+            return super().delete(path)
+
+    assert list(Path(table.path).glob(f"*/*{last}*"))
+    roll_back(table.session(Watched(table.path)), last)
+    assert left == [0]
+
+
 def test_one_after_the_other_down_to_the_empty_table(tmp_path: Path) -> None:
     table = a_table(tmp_path / "t", **KEPT)
     face = Table(table.path, table.options.given)
