@@ -170,3 +170,19 @@ def test_apache_hudi_makes_several_indexes_after_an_indexing_of_ours(
     table.metadata.validate().raise_if_differs()
     assert table.scan(where="note = 'Note 0'").count() == 5
     assert hudi.read(path, where="note = 'Note 0'").table.num_rows == 5
+
+
+def test_apache_hudi_finds_rows_by_our_index_in_the_zone_of_its_session(hudi: ApacheHudi, tmp_path: Path) -> None:
+    path, zone = tmp_path / "t", "America/New_York"
+    given = {key: value for key, value in OPTIONS.items() if "table.name" not in key}
+    table = hudimeta.Table.create(path, rows(0, range(0), 0).schema, key="id", name="t", options=given)
+    for group in range(4):
+        table.bulk_insert(rows(group, range(group * 10, group * 10 + 10), 1))
+    hudimeta.Table(path, {"hudimeta.session.timezone": zone}).metadata.create_index(**INDEXES[2])
+    hudimeta.Table(path).bulk_insert(rows(2, range(60, 65), 1))
+    hudi.sql(f"CREATE TABLE in_a_zone USING hudi LOCATION '{path}'")
+    query = "SELECT id FROM in_a_zone WHERE from_unixtime(seconds, 'yyyy-MM-dd') = '1970-01-02'"
+    skipping = {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"}
+    found = hudi.sql(query, {"spark.sql.session.timeZone": zone, **skipping})
+    hudi.sql("DROP TABLE in_a_zone")
+    assert sorted(found["id"].to_pylist()) == [f"k{i:04d}" for i in (*range(20, 30), *range(60, 65))]
