@@ -71,7 +71,7 @@ def _chosen(names: Sequence[str], smoke: bool) -> Iterator[Phase]:
             print(f"\n{phase.name}: left out, no {phase.needs}: run through `make scale`")
             continue
         smaller = tuple(max(phase.least, size // SMOKE) * (n + 1) for n, size in enumerate(phase.sizes))
-        yield replace(phase, sizes=smaller) if smoke else phase
+        yield replace(phase, sizes=smaller, grows_to=smaller[1] if phase.grows_to else 0) if smoke else phase
 
 
 def _model_lines(model: Model) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _errors(models: Iterable[Model]) -> Iterator[str]:
 def _limits(models: Iterable[Model]) -> Iterator[str]:
     yield f"\nWhere one process takes {SECONDS:.0f} CPU seconds, or {MEMORY / 1e9:.0f} GB"
     for model in models:
-        within = [_number(limit(model.lines[name], most)) for name, most in (("cpu", SECONDS), ("memory", MEMORY))]
+        within = [_number(limit(model, name, most)) for name, most in (("cpu", SECONDS), ("memory", MEMORY))]
         yield f"  {model.phase.name:46} {within[0]:>10} {within[1]:>10}  {model.phase.of}"
 
 

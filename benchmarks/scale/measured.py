@@ -64,6 +64,7 @@ class Phase:
         given: Makes what the work is handed beside the table, before anything is measured; by default its size is.
         changes: It changes the table, so each run gets a copy.
         spread: Tasks do it, so that it takes the less wall time the more cores there are; else one process does it.
+        grows_to: From which number on it costs no more: however many there are, it looks at so many; 0 where it goes on.
         least: The smallest size that makes sense.
         needs: Variable of the environment without which it cannot run, or "".
     """
@@ -76,6 +77,7 @@ class Phase:
     given: Given | None = None
     changes: bool = False
     spread: bool = False
+    grows_to: int = 0
     least: int = 1000
     needs: str = ""
 

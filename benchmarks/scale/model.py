@@ -52,7 +52,7 @@ class Model:
 
     def cost(self, number: float) -> Cost:
         """What so many cost."""
-        return Cost(**{name: line.at(number) for name, line in self.lines.items()})
+        return _at(self.lines, self.phase, number)
 
     def error(self, name: str) -> float:
         """How far the lines miss a measured cost, as a share of it; nan where it is nothing."""
@@ -91,10 +91,16 @@ def fitted(phase: Phase, costs: Sequence[Cost]) -> Model:
     sizes = phase.sizes
     names = [field.name for field in fields(Cost)]
     lines = {name: Line.through([(x, getattr(c, name)) for x, c in zip(sizes[:-1], costs, strict=False)]) for name in names}
-    foretold = Cost(**{name: line.at(sizes[-1]) for name, line in lines.items()})
-    return Model(phase, lines, costs[-1], foretold)
+    return Model(phase, lines, costs[-1], _at(lines, phase, sizes[-1]))
 
 
-def limit(line: Line, most: float) -> float:
-    """Up to which number a cost stays within bounds; inf where it does not grow."""
-    return max(0.0, (most - line.fixed) / line.each) if line.each else math.inf
+def _at(lines: Mapping[str, Line], phase: Phase, number: float) -> Cost:
+    most = min(number, phase.grows_to) if phase.grows_to else number
+    return Cost(**{name: line.at(most) for name, line in lines.items()})
+
+
+def limit(model: Model, name: str, most: float) -> float:
+    """Up to which number a cost stays within bounds; inf where it does not grow so far."""
+    line = model.lines[name]
+    number = max(0.0, (most - line.fixed) / line.each) if line.each else math.inf
+    return math.inf if 0 < model.phase.grows_to < number else number

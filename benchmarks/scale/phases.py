@@ -26,8 +26,12 @@ UPDATED = 100
 """One row in so many is updated, all over the table."""
 INDEXED = 1_000_000
 """Rows of the table into which others are written, and keys of the record index in which ever more are looked up."""
-LOOKED_UP = 1_000
-"""Keys that are looked up in ever larger record indexes."""
+LOOKED_UP, APART = 1_000, 30_000_000
+"""Keys that are looked up in ever larger record indexes, and from how many on each of them lies in a block of its own."""
+FILES = 1_200_000, 3_000_000, 6_000_000
+"""Of tables that exist only as metadata. Smaller ones are in memory as a whole, where larger ones are read in pieces."""
+ROWS = 600_000, 1_200_000, 3_000_000
+"""Of tables whose files are worked on in tasks. In smaller ones what a task needs anyhow is most of its memory."""
 PARTS = 7
 FILES_A_PARTITION = 10
 STATS = ["column_stats"]
@@ -165,11 +169,11 @@ def _compact_metadata(path: Path, _: object) -> object:
 
 
 PHASES = (
-    Phase("plan", "files", (300_000, 1_200_000, 6_000_000), _planned(False), _plan),
+    Phase("plan", "files", FILES, _planned(False), _plan),
     Phase(
         "plan by one column's statistics",
         "files",
-        (300_000, 1_200_000, 6_000_000),
+        FILES,
         _planned(True),
         _plan_by_statistics,
         given=_range_of,
@@ -186,15 +190,16 @@ PHASES = (
     Phase(
         f"look-up of {LOOKED_UP:,} keys",
         "keys",
-        (1_000_000, 10_000_000, 100_000_000),
+        (10_000_000, APART, 100_000_000),
         _indexed,
         _look_up,
         given=lambda _, keys: _asked(keys, LOOKED_UP),
+        grows_to=APART,
     ),
     Phase(
         "upsert of 1 %, copy on write",
         "rows in the files",
-        (100_000, 300_000, 1_200_000),
+        ROWS,
         _table(COW, ["record_index", *STATS]),
         _upsert,
         given=lambda _, count: _rows(count, 2, UPDATED),
@@ -214,7 +219,7 @@ PHASES = (
     Phase(
         "compaction of slices, 10 % updated",
         "rows of the table",
-        (100_000, 300_000, 1_200_000),
+        ROWS,
         _table(MOR, STATS, updated=True),
         _compact,
         changes=True,
@@ -233,7 +238,7 @@ PHASES = (
     Phase(
         "small commit that compacts the metadata table",
         "files",
-        (300_000, 1_200_000, 6_000_000),
+        FILES,
         _planned(False),
         _compact_metadata,
         changes=True,
