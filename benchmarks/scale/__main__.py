@@ -102,7 +102,7 @@ def _errors(models: Iterable[Model]) -> Iterator[str]:
 def _limits(models: Iterable[Model]) -> Iterator[str]:
     yield f"\nWhere one process takes {SECONDS:.0f} CPU seconds, or {MEMORY / 1e9:.0f} GB"
     for model in models:
-        within = [_number(limit(model, name, most)) for name, most in (("cpu", SECONDS), ("memory", MEMORY))]
+        within = [_number(limit(model.lines[name], most)) for name, most in (("cpu", SECONDS), ("memory", MEMORY))]
         yield f"  {model.phase.name:46} {within[0]:>10} {within[1]:>10}  {model.phase.of}"
 
 

@@ -64,7 +64,7 @@ class Phase:
         given: Makes what the work is handed beside the table, before anything is measured; by default its size is.
         changes: It changes the table, so each run gets a copy.
         spread: Tasks do it, so that it takes the less wall time the more cores there are; else one process does it.
-        grows_to: From which number on it costs no more: however many there are, it looks at so many; 0 where it goes on.
+        grows_to: From which number on it asks no more: there are so many places at which it looks. 0 where it goes on.
         least: The smallest size that makes sense.
         needs: Variable of the environment without which it cannot run, or "".
     """

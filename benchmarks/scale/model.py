@@ -12,6 +12,7 @@ __all__ = ["BYTES_A_SECOND", "ITEMS_A_TASK", "Line", "Model", "fitted", "limit"]
 
 BYTES_A_SECOND = 100e6
 """Of one process, from an object store: the one constant that nothing here measures."""
+_ASKED = ("requests", "waits")
 ITEMS_A_TASK = 1_000_000
 """Rows or keys of one task: those of a file of some 120 MB."""
 
@@ -95,12 +96,10 @@ def fitted(phase: Phase, costs: Sequence[Cost]) -> Model:
 
 
 def _at(lines: Mapping[str, Line], phase: Phase, number: float) -> Cost:
-    most = min(number, phase.grows_to) if phase.grows_to else number
-    return Cost(**{name: line.at(most) for name, line in lines.items()})
+    asked = min(number, phase.grows_to or number)
+    return Cost(**{name: line.at(asked if name in _ASKED else number) for name, line in lines.items()})
 
 
-def limit(model: Model, name: str, most: float) -> float:
-    """Up to which number a cost stays within bounds; inf where it does not grow so far."""
-    line = model.lines[name]
-    number = max(0.0, (most - line.fixed) / line.each) if line.each else math.inf
-    return math.inf if 0 < model.phase.grows_to < number else number
+def limit(line: Line, most: float) -> float:
+    """Up to which number a cost stays within bounds; inf where it does not grow."""
+    return max(0.0, (most - line.fixed) / line.each) if line.each else math.inf
