@@ -2,8 +2,8 @@
 
 From its plan on the table reads as restored (see `timeline.restore_record`) and its metadata table is not asked, so that no
 step is seen half-done. Each step can be repeated: whoever holds the table lock and sees a pending restore knows that its
-process died, and finishes it. Completed files go first, for readers who do not know of the plan; then data files; then the
-metadata table follows; the requested files go last.
+process died, and finishes it. Completed files go first, for readers who do not know of the plan; then data files, then inflight
+files; then the metadata table follows; the requested files go last.
 
 The metadata table is taken back to the point, delta commit by delta commit, which leaves every index as it was. Where
 it has merged what goes, or built an index since, nothing tells the two apart: then it is built anew, with the same indexes.
@@ -181,8 +181,10 @@ class Restorer:
         anew = self._begin(timeline, restore, properties, plan)
         if anew and properties.has_metadata_table:
             update(self.storage, {_PARTITIONS: "", f"{_PARTITIONS}.inflight": ""})
-        self._remove_instants(timeline, (State.COMPLETED, State.INFLIGHT))
+        self._remove_instants(timeline, (State.COMPLETED,))
         deleted = self._delete_files(plan)
+        # Apache Hudi, should it come next, deletes no file of a write that is only requested.
+        self._remove_instants(timeline, (State.INFLIGHT,))
         if anew:
             self._build_metadata(timeline, anew)
         elif properties.has_metadata_table and plan.instants:

@@ -127,7 +127,7 @@ def test_hudi_takes_back_a_write_of_ours_that_another_one_outlasted(hudi: Apache
     """Where its options do not say that the table is shared, it does so only if a heartbeat shows it."""
     path = tmp_path / "table"
     ours, theirs, model = _begin(path, hudi)
-    session = ModelledTable(str(path), exists=True).session()
+    session = ModelledTable(str(path), {}, exists=True).session()
     session.coordinator.begin(Operation.UPSERT)
     rows = [row(n, 200) for n in range(5)]
     ours.write("upsert", rows)

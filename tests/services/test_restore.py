@@ -16,6 +16,7 @@ from hudimeta.errors import CommitConflict, CommitError, CorruptFileError, Stora
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.services import restore as service
+from hudimeta.storage import LocalStorage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -249,6 +250,28 @@ def test_from_its_plan_on_the_table_reads_as_restored(tmp_path: Path) -> None:
     with pytest.raises(CommitError, match="no pending restore"):
         service.execute(table.session(), instant)
     assert the_plan.rows > 0
+
+
+def test_files_go_before_their_writes_are_in_flight_no_more(tmp_path: Path) -> None:
+    """Apache Hudi, should it come to a restore that died, deletes no file of a write that is only requested."""
+    table = a_table(tmp_path / "t")
+    point = Table(table.path).timeline.writes[-1].time
+    before = sorted(map(str, Table(table.path).scan(columns=["id", "ts"]).to_table().to_pylist()))
+    go_on(table)
+    gone = [i.time for i in Table(table.path).timeline.writes[2:]]
+    left: list[int] = []
+
+    class Watched(LocalStorage):
+        def delete(self, path: str) -> bool:
+            if path.startswith(".hoodie/timeline/") and path.endswith(".inflight"):
+                left.append(sum(len(list(Path(table.path).glob(f"p*/*{time}*"))) for time in gone))
+            return super().delete(path)
+
+    assert all(list(Path(table.path).glob(f"p*/*{time}*")) for time in gone)
+    service.restore(table.session(Watched(table.path)), point)
+    assert left == [0] * len(gone)
+    assert sorted(map(str, Table(table.path).scan(columns=["id", "ts"]).to_table().to_pylist())) == before
+    check_all(table.storage)
 
 
 def test_a_write_at_work_is_not_taken_back(tmp_path: Path) -> None:
