@@ -72,6 +72,12 @@ class FileListing:
         """True when files are listed that are not there any more, see `name_again`."""
         return self._again is not None
 
+    def open(self) -> None:
+        """Read what every look-up needs, however many partitions there are: where records lie, and what came after them."""
+        if self._base is not None:
+            self._sources.open_bases([self._base])
+        _ = self._changes
+
     @property
     def has_base(self) -> bool:
         """True when there is a base file, whoever tells of it."""

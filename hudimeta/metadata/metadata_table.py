@@ -134,6 +134,10 @@ class MetadataTable:
         """Delta commits before all time: each laid partitions of the metadata table out, at its completion."""
         return tuple(i for i in self._finder.initialisers if i.time < _CREATION)
 
+    def open_listing(self) -> None:
+        """Read what every look-up of files needs."""
+        self._listing.open()
+
     def partitions(self) -> pa.StringArray:
         """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
         self._meter.add(Metric.LOOKUP_PARTITIONS_COUNT)

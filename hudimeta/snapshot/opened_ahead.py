@@ -31,12 +31,12 @@ def open_ahead(snapshot: Snapshot) -> Snapshot:
 
 
 def list_ahead(snapshot: Snapshot) -> Callable[[], object]:
-    """Begin to look into the listing of a far-away table, which a write does as soon as it has begun.
+    """Begin to open the listing of a far-away table, into which a write looks as soon as it has begun.
 
     Returns:
         What waits for it. What was damaged or not there the write meets again.
     """
-    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.partitions(), snapshot.storage)
+    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.open_listing(), snapshot.storage)
 
 
 def _read_newest(snapshot: Snapshot) -> None:
