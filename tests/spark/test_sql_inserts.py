@@ -99,8 +99,19 @@ def test_fields_of_structs_go_by_name_where_all_columns_do(attached: SparkSessio
     attached.sql(f"insert into {t} select named_struct('b', 2, 'a', 1) as s, 1 as id")
     attached.sql(f"insert into {t} values (2, named_struct('c', 1, 'd', 2))")
     assert rows(attached, t, "id, s.a, s.b") == [(1, 1, 2), (2, 1, 2)]
-    with pytest.raises(Exception, match=r"CANNOT_SAFELY_CAST|HUDIMETA_|INVALID_COLUMN_OR_FIELD"):
-        attached.sql(f"insert into {t} select 'x' as s, 3 as id")
+    attached.sql(f"insert into {t} select 3 as id, named_struct('a', 1, 'c', 2) as s")  # not all, so none
+    assert rows(attached, f"{t} where id = 3", "id, s.a, s.b") == [(3, 1, 2)]
+    for wrong in (
+        "select 'x' as s, 4 as id",
+        "by name select named_struct('a', 1, 'c', 2) as s, 4 as id",
+        "values (4, named_struct('a', 1))",
+        "values (4, named_struct('a', 1, 'b', 2, 'c', 3))",
+    ):
+        with pytest.raises(
+            Exception, match=r"CANNOT_SAFELY_CAST|HUDIMETA_|INVALID_COLUMN_OR_FIELD|INCOMPATIBLE_DATA_FOR_TABLE"
+        ):
+            attached.sql(f"insert into {t} {wrong}")
+    assert len(rows(attached, t, "id")) == 3
 
 
 def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkSession, name: Name) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr, lit
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import quoted
@@ -31,8 +31,7 @@ def assigned_as_named(jvm: Jvm | None, table: str, columns: StructType, rows: Da
     So Apache Hudi takes the rows of an INSERT that names no columns. Args, raises: See `assigned`.
     """
     if jvm is None:
-        named = sorted(name.lower() for name in rows.columns) == sorted(name.lower() for name in columns.names)
-        return _assigned_by_server(table, columns, rows, by_name=named)
+        return _assigned_by_server(table, columns, rows, by_name=_has_names_of(rows.schema, columns))
     try:
         return assigned(jvm, table, columns, rows, by_name=True)
     except AnalysisException as error:
@@ -68,15 +67,55 @@ def assigned(jvm: Jvm | None, table: str, columns: StructType, rows: DataFrame, 
 
 
 def _assigned_by_server(table: str, columns: StructType, rows: DataFrame, by_name: bool) -> DataFrame:
-    """By `DataFrame.to`, whose casts follow the same rules as INSERT under Spark's own policy; fields of structs go by name."""
+    """By `DataFrame.to`, whose casts follow the same rules as INSERT under Spark's own policy.
+
+    It goes by names, those of fields as well, and makes nulls of what it does not find: so all must be there.
+    """
     policy = str(rows.sparkSession.conf.get(_POLICY))
     if policy.upper() != "ANSI":
         raise UnsupportedFeature(f"{_POLICY}={policy} through Spark Connect", f"SET {_POLICY} = ANSI, Spark's default.")
     theirs = rows.columns
     if len(theirs) != len(columns.names) or (by_name and {n.lower() for n in theirs} != {n.lower() for n in columns.names}):
         raise ConfigError(f"columns for {table}", ", ".join(theirs), f"the columns of the table: {', '.join(columns.names)}")
-    given = rows if by_name else rows.toDF(*columns.names)
+    given = rows if by_name else _named_by_place(rows.toDF(*columns.names), columns)
+    if not _has_names_of(given.schema, columns):
+        shown = (given.schema.simpleString(), f"the fields of the table: {columns.simpleString()}")
+        raise ConfigError(f"fields for {table}", *shown, "Give structs as many fields, and those of BY NAME the table's names.")
     return given.to(StructType([StructField(column.name, column.dataType) for column in columns]))
+
+
+def _has_names_of(given: DataType, wanted: DataType) -> bool:
+    """Whether each field of a type, and of the types in it, is found once by its name in another one that has no more."""
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        theirs = {field.name.lower(): field.dataType for field in given}
+        found = [theirs.get(field.name.lower()) for field in wanted]
+        if not len(given) == len(theirs) == len(wanted):
+            return False
+        return all(one is not None and _has_names_of(one, field.dataType) for one, field in zip(found, wanted, strict=True))
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return _has_names_of(given.elementType, wanted.elementType)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        return _has_names_of(given.keyType, wanted.keyType) and _has_names_of(given.valueType, wanted.valueType)
+    return True  # whether the types fit is for Spark to say
+
+
+def _named_by_place(rows: DataFrame, columns: StructType) -> DataFrame:
+    """Rows whose structs have the names of a table's fields, each in the place where it stands; casts go by place."""
+    kinds = {c.name: (rows.schema[c.name].dataType, _with_names_of(rows.schema[c.name].dataType, c.dataType)) for c in columns}
+    others = {name: rows[quoted(name)].cast(named) for name, (given, named) in kinds.items() if named != given}
+    return rows.withColumns(others) if others else rows  # Connect takes no empty list
+
+
+def _with_names_of(given: DataType, wanted: DataType) -> DataType:
+    if isinstance(given, StructType) and isinstance(wanted, StructType) and len(given) == len(wanted):
+        both = zip(given, wanted, strict=True)
+        return StructType([StructField(w.name, _with_names_of(g.dataType, w.dataType), g.nullable) for g, w in both])
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return ArrayType(_with_names_of(given.elementType, wanted.elementType), given.containsNull)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        key, value = _with_names_of(given.keyType, wanted.keyType), _with_names_of(given.valueType, wanted.valueType)
+        return MapType(key, value, given.valueContainsNull)
+    return given
 
 
 def filled(columns: StructType, rows: DataFrame, named: Sequence[str], defaults: Mapping[str, str]) -> DataFrame:
