@@ -65,9 +65,6 @@ def run_plans(
     if not after_a_write:
         _recover(session)
     for instant in _planned(session, pending, schedule, after_a_write):
-        # After this run no later writer would look for what the write or run before it could not remove.
-        if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
-            _recover(session)
         reports.append(_executed(session, instant, execute))
     return reports
 
@@ -79,6 +76,12 @@ def _executed(session: WriteSession, instant: str, execute: Callable[[WriteSessi
             return execute(session, instant)
         session.reload()
     return execute(session, instant)
+
+
+def _recover_after(session: WriteSession) -> None:
+    """After the next run no later writer would look for what the write or run before it could not remove."""
+    if any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
+        _recover(session)
 
 
 def _recover(session: WriteSession) -> None:
@@ -97,9 +100,15 @@ def _planned(
     What another process runs is none of a writer's business; who asks for the service is told that it is not done.
     """
     timeline, patience = session.properties.load_timeline(session.storage), session.concurrency.patience_s
+    after_another = after_a_write
     for planned in pending(timeline):
         if not after_a_write or not is_being_run(session.storage, timeline, planned, patience):
+            if after_another:
+                _recover_after(session)
             yield planned.time
+            after_another = True
+    if after_another:  # before the plan is begun, whose own heartbeat would look like something left
+        _recover_after(session)
     instant = schedule(session, to_run=True)
     if instant is not None:
         yield instant

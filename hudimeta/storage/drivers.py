@@ -100,23 +100,22 @@ class _S3(_ObjectStore):
         self._in_one = {"max_concurrency": 1} if "max_concurrency" in known else {}
 
     def read(self, path: str) -> tuple[bytes, str | None]:
+        from aiohttp import ClientError
+        from botocore.exceptions import BotoCoreError
         from fsspec.asyn import sync
 
         bucket, key, _ = self._fs.split_path(path)
-
-        async def fetched() -> tuple[bytes, str | None]:
-            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key)
-            try:
-                return await answer["Body"].read(), answer.get("ETag")
-            finally:
-                answer["Body"].close()
-
+        answer = self._fs.call_s3("get_object", Bucket=bucket, Key=key)
         try:
-            return sync(self._fs.loop, fetched)  # type: ignore[no-any-return]
-        except FileNotFoundError:
-            raise
-        except Exception:  # such as a body that broke off: the driver asks again, and names what remains
+            return bytes(sync(self._fs.loop, answer["Body"].read)), answer.get("ETag")
+        except (
+            ClientError,
+            BotoCoreError,
+            TimeoutError,
+        ):  # the body broke off: the driver asks again, as often as it is set to
             return bytes(self._fs.cat_file(path, **self._in_one)), None
+        finally:
+            answer["Body"].close()
 
     def is_file(self, path: str) -> bool:
         bucket, key, _ = self._fs.split_path(path)
