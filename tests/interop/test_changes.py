@@ -13,7 +13,7 @@ import pytest
 import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
-from tests.interop.apache_hudi import ApacheHudi, Installation
+from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import MONTHS, SCHEMA, TABLE_VERSION, Model, Ours, Row, Theirs, readers, row
 
 INDEXED = {
@@ -23,8 +23,6 @@ INDEXED = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
 }
 PLAIN = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "false"}
-FOUND = Installation.find()
-OLD = FOUND is None or FOUND.release == "1.0.2"
 
 
 class Turns:
@@ -47,9 +45,7 @@ class Turns:
 
     def agree(self, after: str) -> None:
         for name, read in readers(self.path, self.hudi).items():
-            # hudi-rs does not read a metadata table whose log blocks and base files have two schemas, as 1.2.0 leaves it.
-            if OLD or name != "hudi-rs":
-                assert read() == self.model.sorted(), f"{name} after {after}"
+            assert read() == self.model.sorted(), f"{name} after {after}"
 
     def go_on(self, after: str) -> None:
         """Both read, both write, and everything holds."""

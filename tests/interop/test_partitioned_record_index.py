@@ -12,11 +12,9 @@ import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from tests.elsewhere import only_when
-from tests.interop.apache_hudi import ApacheHudi, Installation
-from tests.interop.sides import FULL
+from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import FULL, OLD
 
-FOUND = Installation.find()
-OLD = FOUND is None or FOUND.release == "1.0.2"
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("v", pa.string()), ("ts", pa.int64())])
 INDEX = {
     "hoodie.metadata.record.level.index.enable": "true",
