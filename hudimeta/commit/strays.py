@@ -164,12 +164,16 @@ def sweep_metadata(storage: Storage, load: Callable[[], Timeline]) -> None:
         return
     timeline = Timeline.load(inner, place=METADATA_ROOT)
     for name in sorted(names):
-        found = timeline.get(name, Action.DELTA_COMMIT)
-        if found is not None and found.is_completed:
-            stats = [stat for part in timeline.metadata(found)["partitionToWriteStats"].values() for stat in part]
+        held = [instant for instant in timeline if instant.time == name]
+        # Apache Hudi marks the base files of a compaction as well, which are the table's as soon as it is completed.
+        done = [instant for instant in held if instant.is_completed and instant.action.writes_data]
+        if done:
+            commits = [timeline.metadata(instant) for instant in done]
+            stats = [stat for commit in commits for part in commit["partitionToWriteStats"].values() for stat in part]
             delete_metadata_strays(storage, name, {stat["path"] for stat in stats})
-        elif found is None and name not in timeline.archived_completions([name]):
+        elif any(instant.action.completed_as is Action.DELTA_COMMIT for instant in held):
+            continue
+        elif name not in timeline.archived_completions([name]):
             delete_marked_metadata(storage, name)
             continue
-        if found is None or found.is_completed:
-            remove_metadata_markers(storage, name)
+        remove_metadata_markers(storage, name)

@@ -12,13 +12,14 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.fence import FencedLock
-from hudimeta.commit.markers import marker_folder
+from hudimeta.commit.markers import Marker, MarkerKind, marker_folder, write_marker
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.timeline import SystemClock
+from hudimeta.timeline import SystemClock, Timeline
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 from hudimeta.write.row_changes import delete_where, update_where
@@ -158,5 +159,24 @@ def test_a_compaction_is_run_anew_over_what_a_torn_list_does_not_name(tmp_path: 
     torn_markers(table, instant)
     Table(table.path, options).services.compaction.execute(instant)
     assert not half.exists()
+    table.check()
+    check_all(table.storage)
+
+
+def test_base_files_of_a_compacted_metadata_table_outlast_their_markers(tmp_path: Path) -> None:
+    """Apache Hudi marks them too, and may be killed after it has completed a compaction, before it removes its markers."""
+    options = {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "2"}
+    table = ModelledTable(str(tmp_path / "t"), options)
+    for ts in range(3):
+        table.write(Operation.UPSERT, simple_rows(range(4), ts))
+    inner = table.storage.sub(METADATA_ROOT)
+    compacted = next(i for i in Timeline.load(inner).completed if i.action is Action.COMMIT)
+    base_files = [name.relative_to(inner.root) for name in Path(inner.root).glob(f"*/*_{compacted.time}.hfile")]
+    for path in base_files:
+        write_marker(inner, compacted.time, Marker(str(path), MarkerKind.MERGE))
+    Table(table.path).recover()
+    assert base_files
+    assert all(Path(inner.root, path).exists() for path in base_files)
+    table.write(Operation.UPSERT, simple_rows(range(2, 6), 9))
     table.check()
     check_all(table.storage)
