@@ -58,11 +58,13 @@ class IndexDefinition:
 
 
 def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, IndexDefinition]:
-    """Definitions by name.
+    """Definitions by name; none of an empty file: Apache Hudi, which writes it in place, reads what a kill left there so.
 
     Raises:
         CorruptFileError: Not the JSON that it should be, or not what was sealed.
     """
+    if not data:
+        return {}
     verify_json(data, path, taken_over=True)
     try:
         found = parse_json(data)["indexDefinitions"]

@@ -92,10 +92,15 @@ def test_nothing_goes_on_over_lost_definitions(tmp_path: Path, verb: str, more: 
     made.check()
 
 
-def test_what_lost_its_definition_can_be_dropped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [None, b""], ids=["no file", "an empty file, as a killed Apache Hudi leaves it"])
+def test_what_lost_its_definition_can_be_dropped(tmp_path: Path, left: bytes | None) -> None:
     made = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
     made.write(Operation.INSERT, simple_rows(range(6), 1))
     Path(made.path, DEFAULT_PATH).unlink()
+    if left is not None:
+        Path(made.path, DEFAULT_PATH).write_bytes(left)
+    with pytest.raises(CorruptFileError, match=r"the definition of column_stats, found none.* t\.metadata\.rebuild\(\) builds"):
+        hudimeta.Table(made.path).upsert(simple_rows(range(2), 2))
     for name in ("partition_stats", "column_stats"):
         hudimeta.Table(made.path).metadata.drop_index(name)
     made.write(Operation.UPSERT, simple_rows(range(2), 2))
