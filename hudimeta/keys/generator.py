@@ -100,8 +100,13 @@ class KeyGenerator:
     @property
     def fixed_columns(self) -> tuple[str, ...]:
         """Top-level columns that say which row a row is: those of the record key and of the partition path."""
-        named = (*self.record_fields, *(field.name for field in self.partitions))
-        return tuple(dict.fromkeys(name.partition(".")[0] for name in named))
+        named = (*self.key_columns, *(field.name.partition(".")[0] for field in self.partitions))
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Top-level columns of the record key."""
+        return tuple(dict.fromkeys(name.partition(".")[0] for name in self.record_fields))
 
     @property
     def needs_row_to_learn(self) -> bool:

@@ -33,7 +33,7 @@ from hudimeta.write.merge_clauses import (
 )
 from hudimeta.write.merge_keys import all_looked_for, key_pairs
 from hudimeta.write.newest_source import newest_rows
-from hudimeta.write.row_changes import known_batch, partial_columns, read_rows, scan_of
+from hudimeta.write.row_changes import changed_batch, known_batch, partial_columns, read_rows, scan_of
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
@@ -159,7 +159,9 @@ class Merge:
         newest = newest_rows(table, target.schema, source, condition, clauses, sides, session.rules.ordering_fields)
         self._target, self._source = target, newest
         self._schemas = (target.schema, source.schema)
-        self._fixed = table.generator().fixed_columns
+        self._may_move, generator = table.lookup.choice.is_global, table.generator()
+        self._paths = {field.name.partition(".")[0] for field in generator.partitions}
+        self._fixed = generator.key_columns if self._may_move else generator.fixed_columns
         self._joined = join(target, newest, condition, sides)
         self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), table.snapshot.file_schema, deleted=False)]
 
@@ -195,12 +197,19 @@ class Merge:
             if t is None:
                 self._batches.append(self._inserted(clause, part, sides))
                 continue
-            base = self._target.take(pa.array(t[at]))
-            if not clause.deletes:
-                base = new_values(part, self._assigned(clause), base, sides, self._schemas)
-            self._batches.append(known_batch(base, self._table.snapshot.file_schema, deleted=clause.deletes))
+            self._batches.append(self._changed(clause, self._target.take(pa.array(t[at])), part, sides))
             changed.append(t[at])
         return np.concatenate(changed)
+
+    def _changed(self, clause: Clause, own: pa.Table, part: pa.Table, sides: Sides) -> KeyedBatch:
+        schema, generator = self._table.snapshot.file_schema, self._table.generator()
+        if clause.deletes:
+            return known_batch(own, schema, deleted=True)
+        fields = self._assigned(clause)
+        moving = any(field.name in self._paths for field, _ in fields)
+        before = own.select([name for name in own.column_names if name in self._paths]) if moving else None
+        rows = new_values(part, fields, own, sides, self._schemas)
+        return changed_batch(rows, schema, before, generator, may_move=self._may_move)
 
     def _inserted(self, clause: Clause, part: pa.Table, sides: Sides) -> KeyedBatch:
         schema, wider = self._table.snapshot.file_schema, self._insertable
@@ -219,13 +228,12 @@ class Merge:
 
     @property
     def _insertable(self) -> pa.Schema:
-        """Columns that rows to insert have: those of the files, and those that only the partition path states."""
+        """Columns that rows to insert, or to move, have: those of the files, and those that only the partition path states."""
         schema = self._table.snapshot.file_schema
-        paths = {field.name.partition(".")[0] for field in self._table.generator().partitions}
-        return pa.schema([*schema, *(f for f in self._target.schema if f.name in paths - set(schema.names))])
+        return pa.schema([*schema, *(f for f in self._target.schema if f.name in self._paths - set(schema.names))])
 
     def _assigned(self, clause: Clause, *, inserting: bool = False) -> list[tuple[pa.Field, Assigned]]:
-        schema = self._insertable if inserting else self._table.snapshot.file_schema
+        schema = self._insertable if inserting or self._may_move else self._table.snapshot.file_schema
         if clause.values is not None:
             fixed = () if inserting else self._fixed
             return assigned_fields(schema, clause.values, fixed)

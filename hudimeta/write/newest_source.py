@@ -56,8 +56,9 @@ def newest_rows(
     ages = [source[name] for name in names if name is not None]
     if len(ages) < len(ordering):
         return source
-    keys = [pair.of_source(source) for pair in (*pairs, *_own_partitions(table, source.schema, pairs))]
-    newest = _newest(keys[: len(pairs)], keys, ages)
+    must = [pair.of_source(source) for pair in pairs]
+    keys = [pair.of_source(source) for pair in _naming(table, source.schema, pairs)]
+    newest = _newest(must, keys, ages)
     return source if len(newest) == source.num_rows else source.take(pa.array(newest))
 
 
@@ -68,13 +69,15 @@ def _is_of_keys(table: TableFiles, condition: MergeCondition, pairs: Sequence[Ke
     return condition.rest is None and bool(keys) and keys <= joined <= keys | paths
 
 
-def _own_partitions(table: TableFiles, source: pa.Schema, pairs: Sequence[KeyPair]) -> tuple[KeyPair, ...]:
-    """Partition columns by which the source tells rows of one key apart, each as equal to itself."""
+def _naming(table: TableFiles, source: pa.Schema, pairs: Sequence[KeyPair]) -> tuple[KeyPair, ...]:
+    """The columns that tell rows of the source apart: of the key, and of the partition where keys are those of a partition."""
+    generator = table.generator()
     if table.lookup.choice.is_global:
-        return ()
+        return tuple(pair for pair in pairs if pair.ours in generator.record_fields)
     joined = {pair.ours for pair in pairs}
-    own = [_same_named(source, field.name) for field in table.generator().partitions if field.name not in joined]
-    return key_pairs([(name, name) for name in own if name is not None], source, source, ("source", "source"))
+    own = [_same_named(source, field.name) for field in generator.partitions if field.name not in joined]
+    names = [(name, name) for name in own if name is not None]
+    return (*pairs, *key_pairs(names, source, source, ("source", "source")))
 
 
 def _same_named(schema: pa.Schema, name: str) -> str | None:

@@ -7,7 +7,7 @@ it begin again, reading anew, so that nobody's change is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
-from hudimeta.errors import SchemaMismatch
+from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.formats.plain_arrays import scalar_of, single_array
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, assigned_fields
-from hudimeta.keys import FILE_NAME_COLUMN
+from hudimeta.keys import FILE_NAME_COLUMN, KeyGenerator
 from hudimeta.predicate import Where
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
@@ -35,6 +35,7 @@ from hudimeta.write.table_writer import Prepared, write_prepared
 __all__ = [
     "WHERE_ROWS_LIE",
     "RowChange",
+    "changed_batch",
     "check_order",
     "delete_where",
     "known_batch",
@@ -88,6 +89,40 @@ def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBat
     coded = names.dictionary_encode()
     groups = pc.list_element(pc.split_pattern(coded.dictionary, "_", max_splits=1), scalar_of(0)).take(coded.indices)
     return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted), groups)
+
+
+def changed_batch(
+    rows: pa.Table, schema: pa.Schema, before: pa.Table | None, generator: KeyGenerator, *, may_move: bool
+) -> KeyedBatch:
+    """Rows of the table with new values, as rows to write: each in the partition that its columns name now.
+
+    They lie where their meta columns say all the same: a global index moves them from there, or leaves them (see `moves`).
+
+    Args:
+        rows: With meta columns.
+        schema: Data columns to write.
+        before: The columns of the partition as they were; None where these do not change.
+        generator: Makes partition paths.
+        may_move: The table's keys are unique in all of its partitions.
+
+    Raises:
+        CommitError: A row would change its partition, and may not.
+    """
+    batch = known_batch(rows, schema, deleted=False)
+    if before is None:
+        return batch
+    was, now = (single_array(generator.partition_paths(one)) for one in (before, rows))
+    moved = pc.not_equal(was, now)
+    if not pc.any(moved).as_py():
+        return batch
+    if not may_move:
+        first, columns = pc.index(moved, True).as_py(), " and ".join(before.column_names)
+        raise CommitError(
+            f"a MERGE would change column {columns} of a row of partition '{was[first]}', which would be of '{now[first]}'",
+            "No row was changed; delete the row and insert it anew, or merge with an index that finds keys in every partition, "
+            "such as hoodie.index.type=GLOBAL_SIMPLE, which moves it.",
+        )
+    return replace(batch, partitions=pc.if_else(moved, now, batch.partitions))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from hudimeta.write.routed.places import PlacedRows
 from hudimeta.write.routed.slots import Slots
 from hudimeta.write.row_buckets import batch_of, table_of
 from hudimeta.write.row_changes import (
+    changed_batch,
     check_order,
     known_batch,
     named_by_deletes,
@@ -40,12 +41,22 @@ from hudimeta.write.row_changes import (
 )
 from hudimeta.write.table_files import TableFiles
 
-__all__ = ["ACTION", "AGE", "ROW_COLUMNS", "RowAction", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
+__all__ = [
+    "ACTION",
+    "AGE",
+    "BEFORE",
+    "ROW_COLUMNS",
+    "RowAction",
+    "Compute",
+    "ComputedArrival",
+    "changed_columns",
+    "one_change_a_row",
+]
 
 Compute = Callable[[str | None, pa.Schema], None]
 """Lets the executors' input be the changes of the table as of an instant (None while it has none): a row for each, with
-`ACTION`, `ROW_COLUMNS`, any that begin with `AGE`, and the columns of a schema. Called again, for the same instant too, when
-others write."""
+`ACTION`, `ROW_COLUMNS`, any that begin with `AGE` or `BEFORE`, and the columns of a schema. Called again, for the same instant
+too, when others write."""
 
 ACTION = "_hudimeta_action"
 ROW_COLUMNS = {
@@ -59,6 +70,8 @@ a key is there more than once. Null for rows that are inserted."""
 AGE = "_hudimeta_age_"
 """How columns begin that order several changes of one row of the table, before any of them is compared with it: the newest is
 the one that counts, a delete as well. Apache Hudi compares the rows of a MERGE's source so before it looks at clauses."""
+BEFORE = "_hudimeta_before_"
+"""How columns begin that say what a column of the partition was, where changes may give it another value."""
 _ROW = "\0row"
 """In staged rows: of a row of the table, what tells it from others of the same key. No column of a table begins with a zero."""
 
@@ -119,7 +132,9 @@ class ComputedArrival:
                     if not own.num_rows:
                         continue
                     ages = own.select([name for name in own.column_names if name.startswith(AGE)])
-                    batch = self._batch(opened, action, own.drop_columns(ages.column_names))
+                    before = own.select([name for name in own.column_names if name.startswith(BEFORE)])
+                    own_columns = own.drop_columns([*ages.column_names, *before.column_names])
+                    batch = self._batch(opened, action, own_columns, _unmarked(before))
                     if batch.keys is None:
                         batch = replace(batch, keys=generated_keys(len(batch), self.write.instant, number, made))
                         made += len(batch)
@@ -133,7 +148,7 @@ class ComputedArrival:
         self.write.refuse_when_over(opened.storage, [path] if rows else [])
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
 
-    def _batch(self, opened: OpenedTable, action: RowAction, rows: pa.Table) -> KeyedBatch:
+    def _batch(self, opened: OpenedTable, action: RowAction, rows: pa.Table, before: pa.Table | None) -> KeyedBatch:
         session, table = opened.session, opened.table
         schema = (
             named_by_deletes(session, table.snapshot)
@@ -147,9 +162,17 @@ class ComputedArrival:
             return replace(batch, groups=pa.nulls(len(batch), pa.string()))
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
         meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
-        if action is RowAction.UPDATE:
-            check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
-        return known_batch(with_stated_keys(session, table, meant), schema, deleted=action is RowAction.DELETE)
+        keyed = with_stated_keys(session, table, meant)
+        if action is RowAction.DELETE:
+            return known_batch(keyed, schema, deleted=True)
+        check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
+        was = None if before is None else _typed(before, columns)
+        return changed_batch(keyed, schema, was, table.generator(), may_move=table.lookup.choice.is_global)
+
+
+def _unmarked(before: pa.Table) -> pa.Table | None:
+    """What columns of the partition were, under their own names; None where no change gives them another value."""
+    return before.rename_columns([name.removeprefix(BEFORE) for name in before.column_names]) if before.num_columns else None
 
 
 def _identities(action: RowAction, rows: pa.Table) -> pa.ChunkedArray:

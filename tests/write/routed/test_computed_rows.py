@@ -18,7 +18,7 @@ from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, RowAction
+from hudimeta.write.routed.computed import ACTION, BEFORE, ROW_COLUMNS, RowAction
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import ComputedRows
@@ -42,7 +42,7 @@ class Changes:
         for action, table in zip(RowAction, (self.updated, self.deleted, self.inserted), strict=True):
             if table is None:
                 continue
-            own = {name: table[name] for name in schema.names}
+            own = {name: table[name] for name in (*schema.names, *(n for n in table.column_names if n.startswith(BEFORE)))}
             for name, carried in ROW_COLUMNS.items():
                 known = name in table.column_names
                 own[carried] = table[name].cast(pa.string()) if known else pa.nulls(table.num_rows, pa.string())
@@ -67,9 +67,10 @@ def table(path: Path, **more: Any) -> hudimeta.Table:
     return made
 
 
-def write(path: Path, compute: Compute, operation: Operation = Operation.UPSERT) -> Any:
+def write(path: Path, compute: Compute, operation: Operation = Operation.UPSERT, **options: str) -> Any:
     executors = Computing([])
-    session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read({}))
+    given = {key.replace("_", "."): value for key, value in options.items()}
+    session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read(given))
 
     def hold(moment: str | None, schema: pa.Schema) -> None:
         executors.hold(compute(moment, schema).rows(schema))
@@ -101,6 +102,29 @@ def test_rows_are_updated_deleted_and_inserted_in_one_commit(tmp_path: Path, kin
     assert shown(tmp_path) == [(1, 1, 9.0), (2, 1, 9.0), (3, 1, 0.0), (7, 1, 7.0)]
     assert (report.updated, report.deleted, report.inserted) == (2, 1, 1)
     assert len(hudimeta.Table(tmp_path).timeline.writes) == 2
+
+
+def moved(path: Path, where: str, moment: str | None, to: str) -> Changes:
+    """Rows that are given another partition, beside the one that they had."""
+    found = of(path, where, moment)
+    given = of(path, where, moment, part=to, ts=2)
+    return Changes(given.append_column(f"{BEFORE}part", found["part"]))
+
+
+@KINDS
+def test_rows_move_where_keys_are_those_of_the_whole_table(tmp_path: Path, kind: str) -> None:
+    paths = tmp_path / "global", tmp_path / "simple"
+    table(paths[0], type=kind)
+    index = {"hoodie_index_type": "GLOBAL_SIMPLE"}
+    report = write(paths[0], lambda moment, _: moved(paths[0], "id < 3", moment, "p0"), **index)
+    assert report.moved == 1
+    places = hudimeta.Table(paths[0]).scan(columns=["id", "part", "_hoodie_partition_path"]).to_table().to_pylist()
+    assert sorted(tuple(row.values()) for row in places) == [(1, "p0", "p0"), (2, "p0", "p0"), (3, "p1", "p1"), (4, "p0", "p0")]
+    check_all(open_storage(paths[0]))
+    table(paths[1], type=kind)
+    with pytest.raises(CommitError, match="would change column part of a row of partition 'p1', which would be of 'p0'"):
+        write(paths[1], lambda moment, _: moved(paths[1], "id < 3", moment, "p0"))
+    assert shown(paths[1])[0] == (1, 1, 0.0)
 
 
 def test_a_table_without_rows_has_no_moment(tmp_path: Path) -> None:

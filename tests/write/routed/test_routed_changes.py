@@ -98,6 +98,23 @@ def test_a_merge_does_what_the_engines_does(tmp_path: Path, kind: str, by_source
     check_all(open_storage(paths[0]))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_merge_moves_rows_as_the_engines_does(tmp_path: Path, kind: str) -> None:
+    paths, options = same_tables(tmp_path, type=kind), {"hoodie.index.type": "GLOBAL_SIMPLE"}
+    both(paths, Operation.INSERT, [rows(0, 30)])
+    source = pa.concat_tables([rows(5, 15, 3), rows(15, 20, 0), rows(40, 44, 2)])
+    source = source.set_column(1, "part", pa.array([f"moved{i % 2}" for i in source["id"].to_pylist()]))
+    builder = hudimeta.Table(paths[1], options).merge(source, "id").when_matched_update().when_not_matched_insert()
+    expected = builder.execute()
+    session = WriteSession(CountingStorage(open_storage(paths[0])), OPTIONS.read(options))
+    plan = MergePlan("id", Sides(), builder.clauses)
+    report = write_routed(session, MergedRows(plan, source.schema), LocalExecutors([source.slice(0, 9), source.slice(9)]))
+    assert (report.moved, report.inserted, report.deleted) == (expected.moved, expected.inserted, expected.deleted)
+    assert report.moved == 10
+    assert contents(paths[0]) == contents(paths[1])
+    check_all(open_storage(paths[0]))
+
+
 def test_the_newest_row_of_a_key_is_the_one_that_counts(tmp_path: Path) -> None:
     """Its rows come in several parts, and not in the order of their age."""
     path, _ = same_tables(tmp_path)
