@@ -118,6 +118,8 @@ def metadata_must_be_built(
         return f"it cannot be read: {error}"
     for lost in inner.empty_writes:  # Apache Hudi was killed while it told it of a restore
         return f"its {lost.action.value} at {lost.time} has lost its content"
+    if any(i.action in (Action.RESTORE, Action.ROLLBACK, Action.LOG_COMPACTION) for i in inner.pending):
+        return "another writer left it half restored"  # and what it was to take back counts no more
     deltas = {i.time: i for i in inner.writes if i.action is Action.DELTA_COMMIT}
     completed = [i.time for i in gone if i.is_completed]
     unknown = [time for time in completed if time not in deltas]
@@ -126,8 +128,6 @@ def metadata_must_be_built(
     since = min((deltas[time].completion_order for time in plan.times if time in deltas), default=None)
     if since is None:
         return ""
-    if any(i.action in (Action.RESTORE, Action.ROLLBACK, Action.LOG_COMPACTION) for i in inner.pending):
-        return "another writer left it half restored"
     merges = (Action.COMMIT, Action.REPLACE_COMMIT)
     merged = [i for i in inner.instants if i.action.completed_as in merges and _is_after(i, since)]
     if merged:

@@ -21,6 +21,8 @@ from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import Timeline, TimelineWriter
+from hudimeta.timeline.restore_record import RestoreRecord, encode_restore_plan
+from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action, Operation
 from tests.concurrency.side_by_side import Interrupted
 
@@ -122,6 +124,33 @@ def test_a_metadata_table_that_lost_what_a_restore_told_it_is_built_anew(tmp_pat
     with pytest.warns(HudiWarning, match="is empty: the write counts as completed"):
         face.recover()
     assert own not in {i.time for i in Timeline.load(table.storage.sub(METADATA_ROOT))}
+    table.model = kept
+    is_sound(table)
+    go_on(table)
+    is_sound(table)
+
+
+@pytest.mark.parametrize("action", [Action.RESTORE, Action.ROLLBACK])
+def test_a_metadata_table_that_another_writer_left_half_restored_is_built_anew(tmp_path: Path, action: Action) -> None:
+    """Apache Hudi restores the metadata table by a restore of its own, with rollbacks, which nobody would ever finish."""
+    table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
+    face, session, kept = Table(table.path, table.options.given), table.session(), table.model.copy()
+    point = face.timeline.writes[-1].time
+    go_on(table)
+    _, planned = service.schedule(session, point)
+    for gone in (file for time in planned.record.times for file in (tmp_path / "t/.hoodie/timeline").glob(f"{time}*")):
+        gone.unlink()
+    inner, own = table.storage.sub(METADATA_ROOT), session.times.next(face.timeline.last_time)
+    if action is Action.RESTORE:
+        deltas = tuple((time, Action.DELTA_COMMIT) for time in planned.record.times)
+        plan = encode_restore_plan(RestoreRecord(point, deltas))
+    else:
+        plan = encode_rollback_plan(inner.root, planned.record.times[0], Action.DELTA_COMMIT, {})
+        take_back_delta(table.storage, *planned.record.times)
+    TimelineWriter(inner).create_requested(own, action, plan)
+    TimelineWriter(inner).create_inflight(own, action)
+    face.recover()
+    assert not Timeline.load(inner).pending
     table.model = kept
     is_sound(table)
     go_on(table)
