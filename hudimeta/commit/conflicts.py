@@ -118,8 +118,8 @@ class TableChange:
 
     @cached_property
     def grown(self) -> frozenset[str]:
-        """Partitions to which it added rows."""
-        return frozenset(file.group.partition_path for file in self.files if file.adds_rows)
+        """Partitions to which it added rows; those that a compaction takes from logs were there before."""
+        return frozenset(file.group.partition_path for file in self.files if file.adds_rows and not self.compacts)
 
 
 def check_conflicts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ class WrittenFile:
         change_files: Name and bytes of the change files that were written beside it.
         groups_kept: Row groups of the superseded file that it has as they were.
         chunks_kept: Of other row groups of that file the column chunks that it has as they were.
+        figures: More of its stat, by their names there, which stand in the place of the others.
     """
 
     partition_path: str
@@ -58,6 +60,7 @@ class WrittenFile:
     outdated: int = 0
     groups_kept: int = 0
     chunks_kept: int = 0
+    figures: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -97,4 +100,4 @@ class WrittenFile:
             facts |= {"prevCommit": base.instant} if base is not None else {}
         if self.change_files:
             facts["cdcStats"] = {join(self.partition_path, name): size for name, size in self.change_files}
-        return write_stat(**facts)
+        return write_stat(**{**facts, **self.figures})

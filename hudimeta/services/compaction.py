@@ -252,7 +252,8 @@ class _Merge:
         # Columns of an altered table may have other names in the file, and virtual keys are not stored.
         as_stored = self.task.history is None and not self.task.virtual_keys
         merger = reader.merger if as_stored else None
-        return self.writer.write_compacted(file_slice, rows, merger, WriteToken(number), self._sides(file_slice, rows))
+        written = self.writer.write_compacted(file_slice, rows, merger, WriteToken(number), self._sides(file_slice, rows))
+        return replace(written, figures=_figures(file_slice, reader))
 
     def _sides(self, file_slice: FileSlice, rows: pa.Table) -> tuple[pa.Table, pa.Table] | None:
         """The rows before and after, with keys, for the change file: None without a base file, where all rows are new.
@@ -266,3 +267,18 @@ class _Merge:
         pieces = reader.tables(replace(file_slice, log_files=(), log_sizes=()))
         before = pa.concat_tables([self.task.output_schema.empty_table(), *pieces])
         return reader.with_keys(before), reader.with_keys(rows)
+
+
+def _figures(file_slice: FileSlice, reader: SliceReader) -> dict[str, int]:
+    """What the stat of a compacted file says of its log, as Apache Hudi counts."""
+    counts, merged = reader.counts, reader.merge_counts
+    figures = {
+        "totalLogRecords": counts.log_records,
+        "totalLogBlocks": counts.log_blocks + counts.blocks_ignored,
+        "totalLogFilesCompacted": len(file_slice.log_files),
+        "totalLogSizeCompacted": sum(file_slice.log_sizes),
+    }
+    if merged is None:
+        return figures
+    rows = {"numInserts": merged.inserted, "numUpdateWrites": merged.updated, "numDeletes": merged.deleted}
+    return {**figures, **rows, "totalUpdatedRecordsCompacted": merged.keys}

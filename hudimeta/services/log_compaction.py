@@ -32,7 +32,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.reports import Report, Reports
 from hudimeta.services.plan_runs import put_plan, run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of
-from hudimeta.slices.log_folding import LogFolder
+from hudimeta.slices.log_folding import LogFolder, LogStretch
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans, groups_under_clustering, groups_under_compaction
@@ -278,7 +278,21 @@ class _Merge:
             one.partition_path, one.file_id, one.base_file or "", one.base_size, None, None, one.log_files, False, one.log_sizes
         )
         files = self.writer.append_merged(group, contents, stretch.instants, WriteToken(number), below)
+        files[:1] = [replace(file, figures=_figures(one, stretch, files, folder.counts.log_records)) for file in files[:1]]
         return _Merged(group, files, len(stretch.blocks), max(stretch.instants))
+
+
+def _figures(one: FileSlice, stretch: LogStretch, files: Sequence[WrittenFile], records: int) -> dict[str, int]:
+    """What the stat of the first of a slice's files says of the log that was merged, as Apache Hudi counts."""
+    merged = {block.path for block in stretch.blocks}
+    sizes = [s for name, s in zip(one.log_files, one.log_sizes, strict=True) if join(one.partition_path, name) in merged]
+    return {
+        "totalLogRecords": records,
+        "totalUpdatedRecordsCompacted": sum(file.rows + file.deleted for file in files),
+        "totalLogBlocks": len(stretch.blocks),
+        "totalLogFilesCompacted": len(sizes),
+        "totalLogSizeCompacted": sum(sizes),
+    }
 
 
 @dataclass(frozen=True)

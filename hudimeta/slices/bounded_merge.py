@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.slices.fold import FoldedLog, fold_log_records
 from hudimeta.slices.log_parts import LogPart
-from hudimeta.slices.merge import SliceMerger
+from hudimeta.slices.merge import MergeCounts, SliceMerger
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.slices.spill import BUCKETS, LogSpill
 
@@ -48,6 +48,7 @@ def merged_rows(
     spilled: Callable[[int], None] = lambda _: None,
     *,
     whole: Callable[[SliceMerger], None] = lambda _: None,
+    counts: MergeCounts | None = None,
     level: int = 0,
 ) -> Iterator[pa.Table]:
     """The rows of a file slice, in pieces.
@@ -60,18 +61,20 @@ def merged_rows(
         memory: What may be held.
         spilled: Counts the bytes that went to disk.
         whole: Told of the merger where one merges the whole slice, in the order of its base file.
+        counts: What was done, to add to.
         level: How often these records were divided already.
     """
     source = iter(parts)
     held: list[LogPart] = []
     size = 0
+    counts = MergeCounts() if counts is None else counts
     for part in source:
         held.append(part)
         size += part.nbytes
         if size > memory.limit and level < _DIVISIONS:
-            yield from _by_buckets(chain(_handing_over(held), source), base, schema, rules, memory, spilled, level)
+            yield from _by_buckets(chain(_handing_over(held), source), base, schema, rules, memory, spilled, counts, level)
             return
-    merger = SliceMerger(fold_log_records(held, schema, rules), rules)
+    merger = SliceMerger(fold_log_records(held, schema, rules), rules, counts=counts)
     held.clear()
     whole(merger)
     for piece in base:
@@ -120,6 +123,7 @@ def _by_buckets(
     rules: MergeRules,
     memory: MergeMemory,
     spilled: Callable[[int], None],
+    counts: MergeCounts,
     level: int,
 ) -> Iterator[pa.Table]:
     with LogSpill(level, memory.folder) as spill:
@@ -129,4 +133,5 @@ def _by_buckets(
             yield spill.add_base(piece)
         spilled(spill.written)
         for number in range(BUCKETS):
-            yield from merged_rows(spill.parts(number), spill.base(number), schema, rules, memory, spilled, level=level + 1)
+            sides = (spill.parts(number), spill.base(number))
+            yield from merged_rows(*sides, schema, rules, memory, spilled, counts=counts, level=level + 1)

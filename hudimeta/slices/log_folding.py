@@ -88,7 +88,7 @@ class LogFolder(SliceReader):
             CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A block cannot be read or merged.
         """
         task, seen = self.task, _Partial()
-        parts = seen.noting(self._log_parts(SliceBlocks(list(stretch.blocks), [])))
+        parts = seen.noting(self._counted(self._log_parts(SliceBlocks(list(stretch.blocks), []))))
         for log in folded_parts(parts, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):
             yield from self._rows(log, by_columns=seen.found)
             yield from self._deletes(log)

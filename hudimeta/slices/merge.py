@@ -52,6 +52,7 @@ class MergeCounts:
         outdated: Base rows that stay as they are, because the log's version loses against them.
         inserted: Rows without a base row.
         read, written: Base rows in, and rows out.
+        keys: Of the log.
     """
 
     updated: int = 0
@@ -60,6 +61,7 @@ class MergeCounts:
     inserted: int = 0
     read: int = 0
     written: int = 0
+    keys: int = 0
 
 
 def merge_log_records(base: pa.Table | None, parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> pa.Table:
@@ -104,6 +106,7 @@ class SliceMerger:
 
     def __post_init__(self) -> None:
         self._used = np.zeros(len(self.log.keys), bool)
+        self.counts.keys += len(self.log.keys)
 
     def merge(self, rows: pa.Table) -> pa.Table:
         """The next base rows, merged: same schema, without rows that the log deletes. Call with each piece, in file order."""

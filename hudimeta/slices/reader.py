@@ -34,7 +34,7 @@ from hudimeta.storage import join
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
     from hudimeta.schema import InternalSchema
-    from hudimeta.slices.merge import SliceMerger
+    from hudimeta.slices.merge import MergeCounts, SliceMerger
     from hudimeta.slices.whole_groups import WholeGroups
     from hudimeta.storage import Storage
 
@@ -46,6 +46,7 @@ class ReadCounts:
     """What reading did, for the report: see `ScanReport`.
 
     Attributes:
+        log_records: Records of log blocks that were merged; for services also those of blocks that later ones outdo.
         ruled_out: Base files of which no row was read, because of what their footers say: path and part of the predicate.
     """
 
@@ -60,6 +61,7 @@ class ReadCounts:
     log_blocks: int = 0
     blocks_ignored: int = 0
     blocks_outdone: int = 0
+    log_records: int = 0
     spilled: int = 0
     corrupt: list[str] = field(default_factory=list)
     ruled_out: dict[str, str] = field(default_factory=dict)
@@ -84,9 +86,11 @@ class SliceReader:
 
     Attributes:
         merger: What merged a slice that was read as a whole; None where none had logs, or one was merged on disk.
+        merge_counts: What merging did, in rows; None where nothing was merged.
     """
 
     merger: SliceMerger | None = None
+    merge_counts: MergeCounts | None = None
 
     def __init__(self, task: ReadTask, storage: Storage) -> None:
         self.task, self.counts = task, ReadCounts()
@@ -156,14 +160,16 @@ class SliceReader:
             yield from reader.stored_rows(groups.of(file_slice), constants)
             return
         from hudimeta.slices.bounded_merge import merged_rows
+        from hudimeta.slices.merge import MergeCounts
 
+        self.merge_counts = self.merge_counts or MergeCounts()
         blocks = self._without_outdone(blocks)
         pieces = self._base_rows(file_slice, task.merged)
         pieces = pieces if task.merged_range is None else map(task.merged_range.taking_part, pieces)
         base = (self.with_keys(piece) for piece in pieces)
-        parts = self._log_parts(blocks)
+        parts = self._counted(self._log_parts(blocks))
         how = (task.merged, task.rules, task.merge_memory, self.counts.add_spilled)
-        for rows in merged_rows(parts, base, *how, whole=self._merges_whole):
+        for rows in merged_rows(parts, base, *how, whole=self._merges_whole, counts=self.merge_counts):
             yield self._without_keys(rows)
 
     def _merges_whole(self, merger: SliceMerger) -> None:
@@ -286,6 +292,10 @@ class SliceReader:
         from hudimeta.slices.outdone_blocks import without_outdone
 
         left = without_outdone(blocks.blocks, task.rules)
+        if task.as_stored and len(left) < len(blocks.blocks):
+            kept = set(map(id, left))
+            passed_by = (block for block in blocks.blocks if id(block) not in kept)
+            self.counts.log_records += sum(rows_of(block, (KEY_COLUMN,)).num_rows for block in passed_by)
         self.counts.blocks_outdone += len(blocks.blocks) - len(left)
         return replace(blocks, blocks=left)
 
@@ -310,6 +320,11 @@ class SliceReader:
             else:
                 rows = history.at(block.instant).read_as(rows_of(block), history.latest)
                 yield data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial)
+
+    def _counted(self, parts: Iterable[LogPart]) -> Iterator[LogPart]:
+        for part in parts:
+            self.counts.log_records += part.rows.num_rows if isinstance(part, DataPart) else len(part.keys)
+            yield part
 
     def _bring(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         return self.with_keys(conform(rows, schema))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from hudimeta import Table
@@ -49,6 +50,39 @@ def test_rows_stay_and_logs_are_gone(tmp_path: Path) -> None:
     check_all(table.storage)
     optimised = Table(table.path).scan(query_type="read_optimized").to_table()
     table.model.check(optimised)
+
+
+@pytest.mark.parametrize("memory", ["268435456", "600"])
+def test_a_compaction_tells_what_it_merged(tmp_path: Path, memory: str) -> None:
+    """Under the names and by the rules of Apache Hudi; in memory or on disk."""
+    table = updated(tmp_path / "t")
+    (report,) = Table(table.path, {"hudimeta.merge.memory.bytes": memory}).compact()
+    assert told(table, report.instant) == {
+        "num_writes": 8,
+        "num_inserts": 0,
+        "num_update_writes": 4,
+        "num_deletes": 2,
+        "total_log_records": 12,
+        "total_updated_records_compacted": 8,
+        "total_log_blocks": 6,
+    }
+
+
+def test_rows_of_blocks_that_are_not_unpacked_are_told(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    table.write(Operation.UPSERT, simple_rows(range(10), 20))
+    (report,) = Table(table.path).compact()
+    found = told(table, report.instant)
+    assert (found["total_log_records"], found["num_update_writes"], found["num_inserts"]) == (22, 10, 0)
+
+
+def told(table: ModelledTable, instant: str) -> dict[str, int]:
+    """What a procedure shows of a write, over all files."""
+    shown = Table(table.path).call("show_commits_metadata")
+    shown = shown.filter(pc.equal(shown["commit_time"], instant))
+    names = ("num_writes", "num_inserts", "num_update_writes", "num_deletes", "total_log_records")
+    names += ("total_updated_records_compacted", "total_log_blocks")
+    return {name: sum(shown[name].to_pylist()) for name in names}
 
 
 def test_a_table_without_logs_is_left_alone(tmp_path: Path) -> None:

@@ -57,6 +57,19 @@ def sound(table: ModelledTable) -> None:
     check_all(table.storage)
 
 
+def told(path: str, instant: str) -> int:
+    """How many log records a write says that it merged."""
+    shown = Table(path).call("show_commits_metadata").to_pylist()
+    return sum(row["total_log_records"] for row in shown if row["commit_time"] == instant)
+
+
+def logged(path: str, instant: str) -> int:
+    """How many records other writes say that they put into logs."""
+    shown = Table(path).call("show_commits_metadata").to_pylist()
+    logs = [row for row in shown if row["commit_time"] != instant and row["previous_commit"] != "null"]
+    return sum(row["num_writes"] + row["num_deletes"] for row in logs)
+
+
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("indexes", INDEXES)
 def test_no_answer_changes(tmp_path: Path, indexes: str, version: str) -> None:
@@ -66,6 +79,7 @@ def test_no_answer_changes(tmp_path: Path, indexes: str, version: str) -> None:
     (report,) = Table(table.path, AT_ONCE).log_compact()
     assert report.files_written == 2
     assert answers(table.path, begin) == before
+    assert told(table.path, report.instant) == logged(table.path, report.instant)
     sound(table)
     done = Table(table.path).timeline.by_completion[-1]
     assert (done.action, done.pending_action) == (Action.DELTA_COMMIT, Action.LOG_COMPACTION)
