@@ -123,6 +123,8 @@ def check_key_texts(change: SchemaChange, names: Iterable[str]) -> None:
 
 def _spells_alike(old: pa.DataType, new: pa.DataType) -> bool:
     types = pa.types
+    if is_bytes(old) != is_bytes(new):
+        return False
     if types.is_decimal(new):
         scale = old.scale if types.is_decimal(old) else 0 if types.is_integer(old) else None
         return bool(new.scale == scale)

@@ -28,6 +28,7 @@ SCHEMA = pa.schema(
         ("day", pa.date32()),
         ("at", pa.timestamp("us", "UTC")),
         ("flag", pa.bool_()),
+        ("raw", pa.binary()),
         ("v", pa.string()),
         ("ts", pa.int64()),
     ]
@@ -92,6 +93,7 @@ CASES = [
     Case("encoded", "id", "place", ENCODED, places=tuple(PLACES)),
     Case("hive style and encoded", "id,sub", "place,day", {**HIVE, **ENCODED}, places=tuple(PLACES), quick=True),
     Case("moments as partition", "id", "at", ENCODED),
+    Case("bytes as key and partition", "id,raw", "raw", HIVE),
     Case("time based", "id", "ts", TIME, quick=True),
     Case("time based, hive style and encoded", "id", "ts", {**TIME, **HIVE, **ENCODED}),
     Case(
@@ -130,6 +132,7 @@ def _rows(case: Case, value: str, ts: int) -> pa.Table:
             "day": (moment + datetime.timedelta(days=n % 4)).date(),
             "at": moment + datetime.timedelta(hours=n % 3, microseconds=n % 2),
             "flag": n % 2 == 0,
+            "raw": [b"ab", b"\x00\xff", "é".encode()][n % 3],
             "v": value,
             "ts": 1_790_000_000_000 + 3_600_000 * (n % 5) + ts,
         }

@@ -157,6 +157,15 @@ def test_values_are_written_as_java_writes_them():
     assert generator(keys="t", **consistent).record_keys(rows).to_pylist() == ["2024-01-01 00:00:01.001"]
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(2), pa.dictionary(pa.int32(), pa.binary())])
+def test_bytes_are_their_hexadecimal_digits(kind):
+    """As Apache Hudi's are, readable text or not."""
+    rows = pa.table({"k": pa.array([b"ab", b"\x00\xff"]).cast(kind), "p": pa.array([b"\xc3\xa9", None]).cast(kind)})
+    keys = generator(keys="k", parts="p")
+    assert keys.record_keys(rows).to_pylist() == ["6162", "00ff"]
+    assert keys.partition_paths(rows).to_pylist() == ["c3a9", "__HIVE_DEFAULT_PARTITION__"]
+
+
 @pytest.mark.parametrize(
     ("properties", "kind"),
     [

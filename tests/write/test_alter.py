@@ -152,7 +152,8 @@ def test_writes_add_and_widen_columns_of_an_altered_table_in_its_history(tmp_pat
     [
         (pa.int32(), 1, pa.decimal128(12, 0), pa.decimal128(12, 2)),
         (pa.int64(), 1, pa.string(), pa.float64()),
-        (pa.string(), "1", pa.binary(), pa.decimal128(12, 2)),
+        (pa.string(), "2026-03-01", pa.date32(), pa.decimal128(12, 2)),
+        (pa.string(), "2026-03-01", pa.date32(), pa.binary()),
         (pa.float32(), 1.1, pa.string(), pa.float64()),
         (pa.decimal128(4, 1), Decimal("1.5"), pa.decimal128(9, 1), pa.decimal128(9, 2)),
     ],
