@@ -17,6 +17,7 @@ __all__ = [
     "metadata_commit",  # what a commit does to the metadata table
     "planned_runs",  # services that were planned, run or taken back
     "published_schema",  # what a commit says of the table's columns
+    "removal",  # files that nobody needs any more
     "report",  # CommitReport
     "restoring",  # running a planned restore
     "rollback",  # taking one instant back

@@ -7,19 +7,18 @@ clean.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import begin, running
+from hudimeta.commit.removal import delete_in_tasks
 from hudimeta.config import HudiWarning
-from hudimeta.engine import Engine, LocalEngine, nearby_if_small
+from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CommitError, CorruptFileError, HudiError
 from hudimeta.metadata import MetadataTable
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import at_once
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.properties import TableProperties
@@ -30,11 +29,6 @@ from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["CleanRunner", "refuse_other_files"]
-
-_LIKE_A_DELETE = 1 << 15
-"""So many bytes are rewritten in about the time that a delete takes."""
-_SHARE = 256
-"""So many files one task deletes."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +106,7 @@ class CleanRunner:
         if found.state is State.REQUESTED:
             writer.create_inflight(time, Action.CLEAN)
         paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
-        shares = [paths[first : first + _SHARE] for first in range(0, len(paths), _SHARE)]
-        deleted = sum(nearby_if_small(engine, len(paths) * _LIKE_A_DELETE).map(partial(_delete, self.storage), shares))
+        deleted = delete_in_tasks(self.storage, paths, engine)
         with self.lock.held():
             timeline = self.properties.load_timeline(self.storage)
             now = timeline.get(time, Action.CLEAN)
@@ -162,11 +155,3 @@ def refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
             if parsed is None or parsed.instant >= time or partition.partition("/")[0] == ".hoodie":
                 hint = "Nothing was deleted. Remove the plan's files, and the next clean plans anew."
                 raise CorruptFileError(path, 0, f"names of data files from before {time}", join(partition, name), hint)
-
-
-def _delete(storage: Storage, paths: Sequence[str]) -> int:
-    """How many of some files were there; each waits for the store and not for a core, so many are deleted at once.
-
-    A function, because a method would travel to other processes with the class of this one's storage.
-    """
-    return sum(at_once(storage.delete, paths, storage))

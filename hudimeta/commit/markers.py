@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import OutputStream, Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 
 __all__ = [
@@ -204,8 +205,7 @@ def take_markers(storage: Storage, instant: str, markers: Iterable[Marker]) -> N
     Then no file of a task that is still at work is lost: one that is there when its marker goes is deleted after it, and one
     that comes later is marked again (see `marked_output`).
     """
-    for marker in markers:
-        storage.delete(_file_of(instant, marker))
+    delete_files(storage, [_file_of(instant, marker) for marker in markers])
 
 
 def has_direct_markers(storage: Storage, instant: str) -> bool:

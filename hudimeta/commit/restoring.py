@@ -15,7 +15,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +25,9 @@ from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.commit.publication import OpenWrite
+from hudimeta.commit.removal import delete_in_tasks
 from hudimeta.config import HudiWarning, Options
-from hudimeta.engine import Engine, nearby_if_small
+from hudimeta.engine import Engine
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
 from hudimeta.indexes.bucket.consistent_hashing import forget_rings
@@ -60,8 +60,6 @@ __all__ = [
 ]
 
 _PARTITIONS = "hoodie.table.metadata.partitions"
-_LIKE_A_DELETE = 1 << 15
-"""So many bytes are rewritten in about the time that a delete takes."""
 _PENDING = "~"  # greater than the text of any time
 
 
@@ -219,8 +217,7 @@ class Restorer:
         for instant, partition, name in zip(*columns, strict=True):
             deleted.setdefault(instant, {}).setdefault(partition, []).append(name)
             paths.append(join(partition, name))
-        engine = nearby_if_small(self.engine, len(paths) * _LIKE_A_DELETE)
-        engine.map(partial(_delete, self.storage), paths)
+        delete_in_tasks(self.storage, paths, self.engine)
         return deleted
 
     def _remove_rollbacks(self, timeline: Timeline, restore: Instant, plan: RestoreRecord) -> None:
@@ -279,8 +276,3 @@ def partitions_built_anew(noted: bytes, path: str) -> tuple[str, ...]:
         hint = "Restore the file from a copy, or delete it: the restore goes on, and t.metadata.rebuild() makes the indexes."
         raise CorruptFileError(path, 0, "names of partitions of the metadata table", repr(text[:80]), hint)
     return names
-
-
-def _delete(storage: Storage, path: str) -> bool:
-    """A function, because a method would travel to other processes with the class of this one's storage."""
-    return storage.delete(path)

@@ -27,6 +27,7 @@ from hudimeta.indexes.bucket.partition_rules import forget_rules
 from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import parse_instant_name
@@ -153,9 +154,9 @@ def execute(
     for found in (*timeline.completed, *timeline.undone):
         if found.is_completed and (found.time, found.action) == of_write:
             writer.delete_completed(found)
+    gone = set(delete_files(storage, [join(partition, name) for partition, names in the_plan.files.items() for name in names]))
     deleted = {
-        partition: [name for name in names if storage.delete(join(partition, name))]
-        for partition, names in the_plan.files.items()
+        partition: [name for name in names if join(partition, name) in gone] for partition, names in the_plan.files.items()
     }
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     if has_metadata:

@@ -11,6 +11,7 @@ from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import files_of_write, marker_folder, staging_folder
 from hudimeta.metadata.rollback import take_back_delta
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.timeline import TimelineWriter
 from hudimeta.types import Action, Instant, State
 
@@ -45,8 +46,7 @@ def take_back(storage: Storage, folder: str, run: Instant) -> None:
         run: The pending service.
     """
     take_back_delta(storage, run.time)
-    for path in files_of_write(storage, run.time) or ():
-        storage.delete(path)
+    delete_files(storage, files_of_write(storage, run.time) or ())
     Heartbeat(storage, run.time).stop()
     storage.delete_folder(marker_folder(run.time))
     storage.delete_folder(staging_folder(run.time))

@@ -25,6 +25,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import WRITE_TOKEN
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import delete_files
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, State
@@ -56,9 +57,7 @@ def delete_strays(storage: Storage, instant: str, files: Sequence[WrittenFile]) 
 
 def delete_unnamed(storage: Storage, instant: str, kept: Collection[str]) -> None:
     """Delete what is marked for a write and is not among some paths."""
-    for path in files_of_write(storage, instant) or ():
-        if path not in kept:
-            storage.delete(path)
+    delete_files(storage, [path for path in files_of_write(storage, instant) or () if path not in kept])
 
 
 def delete_late_files(storage: Storage, instant: str, kept: Collection[str] = ()) -> list[str]:
@@ -102,8 +101,7 @@ def refuse_when_over(
     done = any(name.startswith(f"{write.instant}_") and name.endswith(f".{write.action.completed_as.value}") for name in names)
     if pending_name(write.instant, write.action, State.INFLIGHT) in names and not done:
         return
-    for path in paths if done else (*paths, *shared):
-        storage.delete(path)
+    delete_files(storage, paths if done else [*paths, *shared])
     why = "was published without it" if done else "was taken back"
     raise CommitError(f"instant {write.instant} {why} while a task wrote for it", "Run the write again if it was taken back.")
 
@@ -114,11 +112,11 @@ def _delete_marked(storage: Storage, instant: str, chosen: Callable[[list[str]],
     for _ in range(_LOOKS):
         markers = read_markers(storage, instant) or []
         paths = chosen([marker.path for marker in markers])
-        deleted |= dict.fromkeys(path for path in paths if storage.delete(path))
+        deleted |= dict.fromkeys(delete_files(storage, paths))
         if not markers or not has_direct_markers(storage, instant):
             break
         take_markers(storage, instant, markers)
-        deleted |= dict.fromkeys(path for path in paths if storage.delete(path))  # what came before its marker went
+        deleted |= dict.fromkeys(delete_files(storage, paths))  # what came before its marker went
     return list(deleted)
 
 
@@ -133,9 +131,8 @@ def metadata_marker(path: str) -> Marker:
 def delete_metadata_strays(storage: Storage, instant: str, kept: Collection[str]) -> None:
     """Delete the marked logs of an instant in the metadata table that are not among some paths, relative to it."""
     inner = storage.sub(METADATA_ROOT)
-    for marker in read_markers(inner, instant) or ():
-        if marker.kind is MarkerKind.APPEND and marker.path not in kept:
-            inner.delete(marker.path)
+    marked = read_markers(inner, instant) or ()
+    delete_files(inner, [one.path for one in marked if one.kind is MarkerKind.APPEND and one.path not in kept])
 
 
 def delete_marked_metadata(storage: Storage, instant: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.types import Action, State
@@ -96,9 +97,7 @@ def remove_files(storage: Storage, *instants: str) -> None:
 
 
 def _remove(inner: Storage, files: Mapping[str, Sequence[str]]) -> None:
-    for partition, names in files.items():
-        for name in names:
-            inner.delete(join(partition, name))
+    delete_files(inner, [join(partition, name) for partition, names in files.items() for name in names])
 
 
 def _compactions(timeline: Timeline) -> frozenset[str]:

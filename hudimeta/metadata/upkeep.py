@@ -21,6 +21,7 @@ from hudimeta.metadata.own_instants import clean_instant
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.archiving import leaving, move_to_history
@@ -98,15 +99,15 @@ def left_behind(storage: Storage, table: MetadataTable) -> list[str]:
 
 
 def delete(storage: Storage, paths: Sequence[str]) -> None:
-    """Delete files that are out of use, in their order: while the last one is there, some may be.
+    """Delete files that are out of use, the last one after the others: while it is there, some may be.
 
     Args:
         storage: Rooted at the data table.
         paths: Relative to the metadata table.
     """
     inner = storage.sub(METADATA_ROOT)
-    for path in paths:
-        inner.delete(path)
+    delete_files(inner, paths[:-1])
+    delete_files(inner, paths[-1:])
 
 
 def take_back_dead(storage: Storage, table: MetadataTable) -> bool:

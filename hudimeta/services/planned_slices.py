@@ -22,7 +22,7 @@ from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, 
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import at_once
+from hudimeta.storage.at_once import at_once, delete_files
 
 __all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "stored_columns", "with_sizes"]
 
@@ -34,8 +34,7 @@ def remove_leftovers(session: WriteSession, instant: str) -> None:
         found = files_of_instants(session.storage, [instant])
         folders = found["partition_path"].to_pylist()
         paths = [join(folder, name) for folder, name in zip(folders, found["name"].to_pylist(), strict=True)]
-    for path in paths or ():
-        session.storage.delete(path)
+    delete_files(session.storage, paths or ())
 
 
 def columns_at(session: WriteSession, snapshot: Snapshot, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:

@@ -24,6 +24,7 @@ __all__ = [
     "ahead",
     "at_once",
     "beside",
+    "delete_files",
     "files_at_once",
     "is_nearby",
     "pieces_at_once",
@@ -104,6 +105,24 @@ def at_once(request: Callable[[T], R], items: Sequence[T], storage: Storage | No
 def pieces_at_once(request: Callable[[T], R], items: Sequence[T], storage: Storage) -> list[R]:
     """As `at_once`, for pieces of one file: of a file nearby all are asked for by the caller's own thread."""
     return [request(item) for item in items] if is_nearby(storage) else at_once(request, items)
+
+
+def delete_files(storage: Storage, paths: Sequence[str]) -> list[str]:
+    """Delete some files, in no order, many at once; where the store has it, by one request for many.
+
+    Args:
+        storage: Where they lie. It is asked as by `at_once`.
+        paths: Of the files.
+
+    Returns:
+        Those that were there, in order; on most object stores all of them.
+    """
+    most = storage.deletes_at_once
+    if most < 2 or len(paths) < 2:
+        there = at_once(storage.delete, paths, storage)
+        return [path for path, was in zip(paths, there, strict=True) if was]
+    shares = [paths[first : first + most] for first in range(0, len(paths), most)]
+    return [path for share in at_once(storage.delete_some, shares, storage) for path in share]
 
 
 _FILES_NAME = "hudimeta-files"

@@ -220,6 +220,16 @@ class CountingStorage:
         self._add(RequestKind.DELETE, path)
         return self.inner.delete(path)
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return self.inner.deletes_at_once
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`; one DELETE."""
+        self._add(RequestKind.DELETE, paths[0])
+        return self.inner.delete_some(paths)
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`; one DELETE."""
         self._add(RequestKind.DELETE, path)

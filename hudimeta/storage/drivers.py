@@ -9,16 +9,19 @@ as fsspec has it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from hudimeta.storage.ranged import RangedInput
 
-__all__ = ["StoreDriver", "driver_of", "is_refused_condition"]
+__all__ = ["StoreDriver", "driver_of", "is_refused_condition", "is_throttled"]
 
 
 class StoreDriver(Protocol):
     """One store's ways; paths are those of its fsspec file system, and it raises what that raises."""
+
+    deletes_at_once: int
+    """How many files one request deletes."""
 
     @property
     def has_folders(self) -> bool:
@@ -43,11 +46,18 @@ class StoreDriver(Protocol):
             Its new tag; "" where the answer does not tell it.
         """
 
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """Delete up to `deletes_at_once` files by one request; those that the store says it did not delete."""
+
+    def delete_folder(self, path: str) -> None:
+        """Delete all below a folder. May raise FileNotFoundError when nothing is there."""
+
 
 class _AnyStore:
     """What fsspec has for all; with the words of S3 for conditions."""
 
     has_folders = True
+    deletes_at_once = 1
 
     def __init__(self, file_system: Any) -> None:
         self._fs = file_system
@@ -77,6 +87,12 @@ class _AnyStore:
             raise
         return str(answer.get("ETag", "")) if isinstance(answer, Mapping) else ""
 
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        return list(paths)
+
+    def delete_folder(self, path: str) -> None:
+        self._fs.rm(path, recursive=True)
+
 
 class _ObjectStore(_AnyStore):
     """A store whose files are read by one request a range, and lie in no folders."""
@@ -91,7 +107,9 @@ class _ObjectStore(_AnyStore):
 
 
 class _S3(_ObjectStore):
-    """s3fs."""
+    """s3fs. Where it deletes many files itself, it does not tell of those that the store left."""
+
+    deletes_at_once = 1000
 
     def __init__(self, file_system: Any) -> None:
         super().__init__(file_system)
@@ -124,6 +142,34 @@ class _S3(_ObjectStore):
         except FileNotFoundError:
             return False
         return True
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        if self.deletes_at_once == 1:
+            return list(paths)
+        bucket = self._fs.split_path(paths[0])[0]
+        keys = [self._fs.split_path(path)[1] for path in paths]
+        asked = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        try:
+            answer = self._fs.call_s3("delete_objects", self._fs.kwargs, Bucket=bucket, Delete=asked)
+        except Exception as error:
+            if is_throttled(error):
+                raise
+            self.deletes_at_once = 1  # stores that speak S3 need not know the request; whatever else it is, single ones say it
+            return list(paths)
+        left = {error.get("Key") for error in answer.get("Errors") or ()}
+        return [path for path, key in zip(paths, keys, strict=True) if key in left]
+
+    def delete_folder(self, path: str) -> None:
+        bucket, key, _ = self._fs.split_path(path)
+        after: dict[str, str] = {}
+        while True:
+            page = self._fs.call_s3("list_objects_v2", self._fs.kwargs, Bucket=bucket, Prefix=f"{key}/" if key else "", **after)
+            found = [str(entry["Key"]) for entry in page.get("Contents") or ()]
+            for left in self.delete_some([f"{bucket}/{name}" for name in found]) if found else ():
+                self._fs.rm_file(left)
+            if not page.get("IsTruncated"):
+                return
+            after = {"StartAfter": found[-1]}
 
 
 class _Google(_ObjectStore):
@@ -217,6 +263,28 @@ def is_refused_condition(error: BaseException | None) -> bool:
             status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
             return status in _REFUSED_STATUS or str(response.get("Error", {}).get("Code")) in _REFUSED
         if any(getattr(error, name, None) == _REFUSED_STATUS[1] for name in ("code", "status", "status_code")):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+_THROTTLED = (
+    *("SlowDown", "Throttling", "ThrottlingException", "Throttled", "TooManyRequests", "TooManyRequestsException"),
+    *("RequestThrottled", "RequestLimitExceeded", "ServiceUnavailable", "ServerBusy", "429", "503"),
+)
+"""Codes of a store's answer that ask for fewer requests."""
+_THROTTLED_STATUS = (429, 503)
+
+
+def is_throttled(error: BaseException | None) -> bool:
+    """True when a store asked for fewer requests; see `is_refused_condition` for where its client says so."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, Mapping):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return status in _THROTTLED_STATUS or str(response.get("Error", {}).get("Code")) in _THROTTLED
+        said = (getattr(error, name, None) for name in ("code", "status", "status_code", "error_code"))
+        if any(value in _THROTTLED_STATUS or str(value) in _THROTTLED for value in said):
             return True
         error = error.__cause__ or error.__context__
     return False

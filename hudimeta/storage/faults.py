@@ -112,6 +112,16 @@ class FaultyStorage:
         """See `Storage.delete`."""
         return bool(self._around("delete", path, lambda: self.inner.delete(path)))
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return self.inner.deletes_at_once
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`."""
+        found: list[str] = self._around("delete_some", paths[0], lambda: self.inner.delete_some(paths))
+        return found
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         self._around("delete_folder", path, lambda: self.inner.delete_folder(path))

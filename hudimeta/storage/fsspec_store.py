@@ -18,7 +18,7 @@ from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, Throttled, UnsupportedFeature
 from hudimeta.redaction import hidden
-from hudimeta.storage.drivers import driver_of
+from hudimeta.storage.drivers import driver_of, is_throttled
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
@@ -177,10 +177,23 @@ class FsspecStorage:
             return False
         return True
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return self._driver.deletes_at_once
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`. What the store leaves of them is deleted one by one."""
+        places = {self._at(path): path for path in paths}
+        with _translated(paths[0]):
+            left = self._driver.delete_some(list(places))
+        gone = {places[place] for place in left if not self.delete(places[place])}
+        return [path for path in paths if path not in gone]
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         with contextlib.suppress(NotFound), _translated(path):
-            self._fs.rm(self._at(path), recursive=True)
+            self._driver.delete_folder(self._at(path))
 
     def list(self, path: str) -> list[FileInfo]:
         """See `Storage.list`."""
@@ -290,28 +303,6 @@ def _forget_listings(file_system: Any) -> None:
         cache.clear()
 
 
-_THROTTLED = (
-    *("SlowDown", "Throttling", "ThrottlingException", "Throttled", "TooManyRequests", "TooManyRequestsException"),
-    *("RequestThrottled", "RequestLimitExceeded", "ServiceUnavailable", "ServerBusy", "429", "503"),
-)
-"""Codes of a store's answer that ask for fewer requests."""
-_THROTTLED_STATUS = (429, 503)
-
-
-def _is_throttled(error: BaseException | None) -> bool:
-    """True when a store asked for fewer requests; see `is_refused_condition` for where its client says so."""
-    while error is not None:
-        response = getattr(error, "response", None)
-        if isinstance(response, Mapping):
-            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-            return status in _THROTTLED_STATUS or str(response.get("Error", {}).get("Code")) in _THROTTLED
-        said = (getattr(error, name, None) for name in ("code", "status", "status_code", "error_code"))
-        if any(value in _THROTTLED_STATUS or str(value) in _THROTTLED for value in said):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def _modified_ms(entry: Mapping[str, Any]) -> int:
     for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
         value = entry.get(key)
@@ -333,7 +324,7 @@ def _translated(path: str) -> Iterator[None]:
     except FileExistsError as error:
         raise AlreadyExists(path) from error
     except Exception as error:
-        if _is_throttled(error):
+        if is_throttled(error):
             raise Throttled(path, 1) from error
         if isinstance(error, OSError):
             raise StorageError(path, str(error)) from error

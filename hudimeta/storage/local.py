@@ -174,6 +174,15 @@ class LocalStorage:
             return False
         return True
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return 1
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`."""
+        return [path for path in paths if self.delete(path)]
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         # Others may add files meanwhile, or remove the same ones: either ends a removal before its time.

@@ -96,6 +96,16 @@ class Storage(Protocol):
     def delete(self, path: str) -> bool:
         """Remove one file; False when it was not there."""
 
+    @property
+    def deletes_at_once(self) -> int:
+        """How many files `delete_some` may be given; 1 where files are deleted one by one."""
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """Remove some files by one request; those that were there. `at_once.delete_files` takes any number.
+
+        On most object stores the answer names all of them. After an error some may be gone.
+        """
+
     def delete_folder(self, path: str) -> None:
         """Remove a folder and all below it; nothing happens when it is not there."""
 

@@ -173,6 +173,15 @@ class RetryingStorage:
         """See `Storage.delete`."""
         return self._patiently("delete", path, lambda again: self.inner.delete(path))
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return self.inner.deletes_at_once
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`."""
+        return self._patiently("delete_some", paths[0], lambda again: self.inner.delete_some(paths))
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         self._patiently("delete_folder", path, lambda again: self.inner.delete_folder(path))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hudimeta.errors import NotFound
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history_writer import HistoryWriter, archived_rows, without
 from hudimeta.timeline.naming import parse_instant_name
@@ -50,7 +51,9 @@ def move_to_history(storage: Storage, timeline: Timeline, instants: Sequence[Ins
     timeline.prefetch(instants)
     rows = archived_rows([_row(timeline, i) for i in instants])
     writer.add(without(rows, writer.known(instants[0].time)))
-    for path in _paths(timeline, instants):
+    pending, completed = _paths(timeline, instants)
+    delete_files(storage, pending)
+    for path in completed:
         storage.delete(path)
 
 
@@ -73,14 +76,16 @@ def _plan_bytes(timeline: Timeline, instant: Instant) -> bytes | None:
         return None
 
 
-def _paths(timeline: Timeline, instants: Iterable[Instant]) -> Iterator[str]:
-    """Files to delete, in the order in which they may go."""
+def _paths(timeline: Timeline, instants: Iterable[Instant]) -> tuple[list[str], list[str]]:
+    """Files that may go first, in any order, and those of completed instants, which go one after the other, the oldest first.
+
+    Whoever lists the timeline meanwhile takes what is missing after its first instant for what was never written.
+    """
+    pending: list[str] = []
     completed: list[str] = []
     for instant in instants:
         for name in timeline.files_of(instant):
             file = parse_instant_name(name)
-            if file is not None and file.state is State.COMPLETED:
-                completed.append(name)
-            else:
-                yield join(timeline.folder, name)
-    yield from (join(timeline.folder, name) for name in completed)
+            last = file is not None and file.state is State.COMPLETED
+            (completed if last else pending).append(join(timeline.folder, name))
+    return pending, completed

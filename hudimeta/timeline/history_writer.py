@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hudimeta.formats.avro.schemas import LSM_TIMELINE_INSTANT
 from hudimeta.formats.parquet import blank_entries, sealed_file
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.timeline.history import (
     COLUMNS,
     MANIFEST_PREFIX,
@@ -130,9 +131,8 @@ class HistoryWriter:
         newest = self._history.current()[0] if there else 0
         kept = {f"{MANIFEST_PREFIX}{number}" for number in range(newest - MANIFESTS_KEPT + 1, newest + 1)} & there
         named = {name for manifest in kept for name in self._names(join(self._history.folder, manifest))}
-        for name in sorted(there - kept - named):
-            if is_manifest(name) or is_history_file(name):
-                self._storage.delete(join(self._history.folder, name))
+        unnamed = [name for name in sorted(there - kept - named) if is_manifest(name) or is_history_file(name)]
+        delete_files(self._storage, [join(self._history.folder, name) for name in unnamed])
 
     def _names(self, path: str) -> set[str]:
         return {entry.name for entry in decode_manifest(self._storage.read(path), path)}

@@ -26,6 +26,7 @@ from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.slice_keys import touched_keys
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.table.file_names import parse_log_file
 from hudimeta.types import FileGroupId
 from hudimeta.write.execution import WrittenPieces
@@ -85,8 +86,7 @@ class Rebase:
     def _written_again(self, pieces: WrittenPieces, again: Mapping[int, GroupRewrite | NewGroup]) -> WriteResult:
         written = pieces.again(again)
         gone = {path for at in again for file in pieces.files[at] for path in file.paths}
-        for path in sorted(gone):
-            self._session.storage.delete(path)
+        delete_files(self._session.storage, sorted(gone))
         files = [file for file in self._outcome.files if file.path not in gone]
         files += [file for at in again for file in written.files[at]]
         note = "other writers changed the same file groups, but not the same rows: {} of them written again"

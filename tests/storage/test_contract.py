@@ -22,6 +22,7 @@ from hudimeta.storage import (
     open_storage,
     purpose_of,
 )
+from hudimeta.storage.at_once import delete_files
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage, SlowStorage
 from hudimeta.storage.fsspec_store import FsspecStorage
 from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
@@ -114,6 +115,17 @@ def test_a_staged_file_that_replaces_none_keeps_what_came_meanwhile(store: Stora
     staged.close()
     assert [entry.path for entry in store.list("a")] == ["a/file", "a/first", "a/second"]
     assert store.read("a/second") == b"of another"
+
+
+def test_many_files_are_deleted_and_those_that_were_there_are_told(store: Storage) -> None:
+    names = [f"a/{number}" for number in range(40)]
+    for name in names:
+        store.put(name, b"x")
+    store.put("a/kept", b"x")
+    assert delete_files(store, names) == names
+    assert [entry.path for entry in store.list("a")] == ["a/kept"]
+    assert delete_files(store, ["a/kept"]) == ["a/kept"]
+    assert delete_files(store, names) == delete_files(store, []) == store.delete_some(names[:1]) == []
 
 
 def test_a_staged_file_comes_also_where_its_folder_was_removed(store: Storage) -> None:

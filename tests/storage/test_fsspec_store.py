@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from hudimeta.commit.liveness import Heartbeat, is_alive
-from hudimeta.errors import StorageError
+from hudimeta.errors import StorageError, Throttled
+from hudimeta.storage.at_once import delete_files
 from hudimeta.storage.fsspec_store import FsspecStorage
 
 
@@ -160,3 +162,86 @@ def test_what_fails_within_an_open_file_is_an_error_of_storage() -> None:
         store.open_input("a").read()
     with pytest.raises(StorageError, match="b: no answer"), store.open_output("b") as out:
         out.write(b"1")
+
+
+class ManyAtOnce(MemoryFileSystem):  # type: ignore[misc]
+    """Amazon's store, as far as its driver deletes there: it leaves what it may not delete, and says so in its answer."""
+
+    cachable, protocol = False, "s3"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    kwargs: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, held: tuple[str, ...] = (), refusal: Exception | None = None) -> None:
+        super().__init__()
+        self.held, self.refusal, self.asked = held, refusal, 0
+
+    def _cat_file(self, path: str) -> bytes:
+        raise NotImplementedError
+
+    def split_path(self, path: str) -> tuple[str, str, None]:
+        bucket, _, key = path.lstrip("/").partition("/")
+        return bucket, key, None
+
+    def call_s3(self, method: str, _: dict[str, Any], **asked: Any) -> dict[str, Any]:
+        self.asked += 1
+        if method == "list_objects_v2":
+            place = f"/{asked['Bucket']}/"
+            keys = [path[len(place) :] for path in self.find(place + asked["Prefix"])]
+            return {"Contents": [{"Key": key} for key in keys]}
+        assert method == "delete_objects"
+        if self.refusal is not None:
+            raise self.refusal
+        paths = [f"/{asked['Bucket']}/{one['Key']}" for one in asked["Delete"]["Objects"]]
+        for path in paths:
+            if path.rpartition("/")[2] not in self.held:
+                super().rm_file(path)
+        left = [path for path in paths if path.rpartition("/")[2] in self.held]
+        return {"Errors": [{"Key": path.split("/", 2)[2], "Code": "AccessDenied"} for path in left]}
+
+    def rm_file(self, path: str) -> None:
+        if path.rpartition("/")[2] in self.held:
+            raise PermissionError("Access Denied")
+        super().rm_file(path)
+
+
+def s3_with(held: tuple[str, ...] = (), refusal: Exception | None = None) -> tuple[ManyAtOnce, FsspecStorage]:
+    driver, prefix = ManyAtOnce(held, refusal), f"/bucket-{uuid.uuid4().hex}/table"
+    storage = FsspecStorage(driver, prefix, f"s3:/{prefix}")
+    for number in range(4):
+        storage.put(f"folder/{number}", b"x")
+    return driver, storage
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [lambda storage: delete_files(storage, [f"folder/{n}" for n in range(4)]), lambda storage: storage.delete_folder("folder")],
+)
+def test_what_a_store_leaves_of_many_deleted_files_is_an_error(delete: Callable[[FsspecStorage], object]) -> None:
+    _, storage = s3_with(held=("2",))
+    with pytest.raises(StorageError, match="Access Denied"):
+        delete(storage)
+    assert [entry.name for entry in storage.list("folder")] == ["2"]
+
+
+def test_a_store_that_deletes_only_single_files_is_asked_once_for_more() -> None:
+    driver, storage = s3_with(refusal=OSError("NotImplemented"))
+    names = [f"folder/{number}" for number in range(4)]
+    assert delete_files(storage, names) == names
+    for name in names:
+        storage.put(name, b"x")
+    assert delete_files(storage, names) == names
+    assert storage.list("folder") == []
+    assert driver.asked == 1
+
+
+def test_a_store_that_asks_for_fewer_requests_is_not_asked_for_each_file() -> None:
+    refusal = OSError("slower, please")
+    refusal.__cause__ = ClientError("SlowDown", 503)
+    driver, storage = s3_with(refusal=refusal)
+    with pytest.raises(Throttled):
+        delete_files(storage, ["folder/0", "folder/1"])
+    assert len(storage.list("folder")) == 4
+    driver.refusal = None
+    assert len(delete_files(storage, ["folder/0", "folder/1"])) == 2
+    assert driver.asked == 2

@@ -17,6 +17,7 @@ import pytest
 import hudimeta
 from hudimeta.errors import AlreadyExists, CorruptFileError, FileRemoved, NotFound, StorageError
 from hudimeta.storage import NewFile, Storage
+from hudimeta.storage.at_once import at_once, delete_files
 from hudimeta.testing.invariants import check_all
 from tests.elsewhere import only_when
 from tests.storage.real_stores import STORES, RealStore, real_store
@@ -90,6 +91,21 @@ def test_on_s3_each_call_is_one_request_for_little_more_than_is_read(tmp_path: P
         asked.clear()
         with store.open_input("t/large", 2 << 20) as source:
             assert len(source.read_at(1000, 0)) == 1000
+        assert [method for method, _ in asked] == ["GET"]
+
+
+def test_a_thousand_files_of_s3_are_deleted_by_one_request(tmp_path: Path) -> None:
+    with real_store("amazon", tmp_path) as place:
+        store, names = place.open(place.new_table()), [f"d/a b/é&<{number}>" for number in range(1100)]
+        asked = asked_of(place)
+        for delete in (lambda: delete_files(store, names), lambda: store.delete_folder("d")):
+            at_once(lambda name: store.put(name, b"x"), [*names, "d1/kept"])
+            asked.clear()
+            delete()
+            assert [method for method, _ in asked if method != "GET"] == ["POST", "POST"]
+            assert [entry.path for entry in (*store.list("d"), *store.list("d1"))] == ["d1/kept"]
+        asked.clear()
+        store.delete_folder("d")
         assert [method for method, _ in asked] == ["GET"]
 
 

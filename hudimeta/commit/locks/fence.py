@@ -205,6 +205,16 @@ class FencedStorage:
         self._lock.pass_on()
         return self.inner.delete(path)
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return self.inner.deletes_at_once
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`."""
+        self._lock.pass_on()
+        return self.inner.delete_some(paths)
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         self._lock.pass_on()

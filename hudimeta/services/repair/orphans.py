@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.commit.removal import delete_in_tasks
 from hudimeta.commit.session import WriteSession
-from hudimeta.engine import nearby_if_small
 from hudimeta.errors import CorruptFileError
 from hudimeta.metadata import MetadataTable
 from hudimeta.services.repair.findings import Finding, RepairReport
-from hudimeta.storage import Storage, join
+from hudimeta.storage import join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import Timeline
@@ -31,7 +31,6 @@ from hudimeta.types import Action
 
 __all__ = ["repair_orphans"]
 
-_LIKE_A_DELETE = 1 << 15
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _GONE = "no write of its instant is on the timeline or in the history"
 _UNNAMED = "its write was completed without it"
@@ -55,17 +54,8 @@ def repair_orphans(session: WriteSession, *, dry_run: bool) -> RepairReport:
         session.coordinator.recover()
     orphans, notes = _find(session)
     if not dry_run:
-        engine = nearby_if_small(session.engine, len(orphans) * _LIKE_A_DELETE)
-        engine.map(_Delete(session.storage), [one.path for one in orphans])
+        delete_in_tasks(session.storage, [one.path for one in orphans], session.engine)
     return RepairReport(tuple(orphans), not dry_run, notes)
-
-
-@dataclass(frozen=True)
-class _Delete:
-    storage: Storage
-
-    def __call__(self, path: str) -> bool:
-        return self.storage.delete(path)
 
 
 def _find(session: WriteSession) -> tuple[list[Finding], tuple[str, ...]]:

@@ -226,6 +226,22 @@ class SimulatedStorage:
         path = join(self._folder, path)
         return bool(self._around("delete", path, lambda: self._files.delete(path)))
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`; few, so that a kill comes between."""
+        return 1 if self._place is StoreKind.DISK else 3
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`."""
+        there = [path for path in paths if self._files.find(join(self._folder, path)) is not None]
+
+        def remove() -> None:
+            for path in there:
+                self._files.delete(join(self._folder, path))
+
+        self._around("delete_some", join(self._folder, paths[0]), remove)
+        return there
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         path = join(self._folder, path)
