@@ -38,6 +38,7 @@ _KINDS = {
     "put_if_unchanged": RequestKind.PUT,
     "open_output": RequestKind.PUT,
     "delete": RequestKind.DELETE,
+    "delete_some": RequestKind.DELETE,
     "delete_folder": RequestKind.DELETE,
     "list": RequestKind.LIST,
     "stat": RequestKind.HEAD,

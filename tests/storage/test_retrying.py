@@ -52,6 +52,17 @@ def test_a_request_is_made_again_until_the_store_does_it(tmp_path: Path) -> None
     assert 0.05 <= short <= 0.1 <= middle <= 0.2 <= long <= 0.4
 
 
+@pytest.mark.parametrize("verb", ["delete_some", "delete_folder"])
+def test_a_removal_is_made_again_and_counted(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").touch()
+    storage, _, _ = store(tmp_path, Fault.THROTTLED, times=2)
+    assert getattr(storage, verb)({"delete_some": ["a/b"], "delete_folder": "a"}[verb]) in (["a/b"], None)
+    assert storage.list("a") == []
+    assert storage.log.counts()["DELETE"] == 3
+    assert storage.log.refused() == 2
+
+
 @pytest.mark.parametrize(
     ("budget", "attempts"), [(RetryBudget(attempts=4), 4), (RetryBudget(attempts=99, seconds=0.12, first_pause=0.1), 2)]
 )
