@@ -90,6 +90,16 @@ class Stopping:
         self._state.call("delete", path)
         return self._inner.delete(path)
 
+    @property
+    def deletes_at_once(self) -> int:
+        """See `Storage.deletes_at_once`."""
+        return self._inner.deletes_at_once
+
+    def delete_some(self, paths: Sequence[str]) -> list[str]:
+        """See `Storage.delete_some`."""
+        self._state.call("delete_some", paths[0])
+        return self._inner.delete_some(paths)
+
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         self._state.call("delete_folder", path)

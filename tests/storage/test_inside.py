@@ -48,6 +48,7 @@ CHANGES: dict[str, Act] = {
     "put_if_unchanged": lambda s, p: s.put_if_unchanged(p, b"x", CANARY),
     "guard": _guarded,
     "delete": lambda s, p: s.delete(p),
+    "delete_some": lambda s, p: s.delete_some([p]),
     "delete_folder": lambda s, p: s.delete_folder(p),
     "open_output": _write_stream,
 }
