@@ -7,7 +7,7 @@ from hudimeta.errors import NotFound
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import PROPERTIES_COMMENT
 from hudimeta.storage import TEMPORARY_SUFFIX, Storage, join
-from hudimeta.storage.at_once import delete_files
+from hudimeta.storage.at_once import at_once, delete_files
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.history_writer import HistoryWriter
@@ -32,7 +32,7 @@ def remove_temporary_files(storage: Storage, timeline: Timeline) -> None:
     own = [entry.path for entry in storage.list(_OWN) if entry.is_folder and entry.path != METADATA_ROOT]
     timelines = (timeline.folder, f"{inner}/timeline")
     folders = {_OWN, inner, LOCK_FOLDER, *own, *timelines, *(join(folder, "history") for folder in timelines)}
-    entries = (entry for folder in sorted(folders) for entry in storage.list(folder))
+    entries = (entry for found in at_once(storage.list, sorted(folders), storage) for entry in found)
     delete_files(storage, [one.path for one in entries if not one.is_folder and one.name.endswith(TEMPORARY_SUFFIX)])
 
 

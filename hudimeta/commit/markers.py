@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import OutputStream, Storage, join
-from hudimeta.storage.at_once import delete_files
+from hudimeta.storage.at_once import at_once, delete_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 
 __all__ = [
@@ -143,20 +143,18 @@ def _read(storage: Storage, instant: str) -> tuple[list[Marker], bool] | None:
     folder = marker_folder(instant)
     if not has_markers(storage, instant):
         return None
-    paths, whole = set[str](), True
-    pending = [folder]
+    paths, lists, pending = set[str](), list[str](), [folder]
     while pending:
-        for entry in storage.list(pending.pop()):
-            if entry.is_folder:
-                pending.append(entry.path)
-            elif entry.name.startswith(_LIST_PREFIX) and entry.path.count("/") == folder.count("/") + 1:
-                if entry.name != _TYPE_FILE:
-                    text = storage.read(entry.path)
-                    whole = whole and text.endswith(b"\n")
-                    paths.update(line for line in _whole_lines(text) if line)
-            elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM):
+        entries = [entry for found in at_once(storage.list, pending, storage) for entry in found]
+        pending = [entry.path for entry in entries if entry.is_folder]
+        for entry in entries:
+            if entry.name.startswith(_LIST_PREFIX) and entry.path.count("/") == folder.count("/") + 1:
+                lists += [entry.path] if entry.name != _TYPE_FILE and not entry.is_folder else []
+            elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM) and not entry.is_folder:
                 paths.add(entry.path[len(folder) + 1 :])
-    return [_parse(p) for p in sorted(paths)], whole
+    texts = at_once(storage.read, lists, storage)
+    paths.update(line for text in texts for line in _whole_lines(text) if line)
+    return [_parse(p) for p in sorted(paths)], all(text.endswith(b"\n") for text in texts)
 
 
 def _whole_lines(text: bytes) -> list[str]:

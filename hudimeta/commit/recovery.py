@@ -22,9 +22,9 @@ from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
 from hudimeta.metadata.indexing import discard_dead, remove_unnamed
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
-from hudimeta.snapshot.schema_commits import forget_schema_commit
+from hudimeta.snapshot.schema_commits import forget_schema_commits
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import files_at_once
+from hudimeta.storage.at_once import at_once, files_at_once
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
@@ -132,7 +132,7 @@ class Recovery:
         """
         # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
         folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
-        return self.everywhere() if any(self._storage.list(folder) for folder in folders) else ()
+        return self.everywhere() if any(at_once(self._storage.list, folders, self._storage)) else ()
 
     def before_a_write(self, timeline: Timeline) -> tuple[str, ...]:
         """The same where the timeline shows a dead write; else only the last writer's leftovers are looked for.
@@ -230,7 +230,7 @@ class Recovery:
         else:
             the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
             time = None
-        forget_schema_commit(self._storage, the_plan.instant)
+        forget_schema_commits(self._storage, [the_plan.instant])
         has_metadata = self._properties.has_metadata_table and not _shares_its_instant(timeline, instant, begun=True)
         rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
         return the_plan.instant
@@ -262,7 +262,7 @@ class Recovery:
                 self._delete_all_but(instant, *(archived.metadata(i) for i in archived.instants if i.time == instant))
         else:
             delete_late_files(self._storage, instant)
-            forget_schema_commit(self._storage, instant)
+            forget_schema_commits(self._storage, [instant])
             if self._properties.has_metadata_table:
                 take_back_delta(self._storage, instant)
         self._remove_traces(instant)
@@ -295,7 +295,8 @@ class Recovery:
             delete_late_files(self._storage, instant, named)
 
     def _instants_with_traces(self) -> set[str]:
-        names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
+        found = at_once(self._storage.list, (MARKERS, STAGING, HEARTBEAT_FOLDER), self._storage)
+        names = {entry.name for entries in found for entry in entries}
         return {name for name in names if name.isdigit()}
 
     def _sweep(self, timeline: Timeline) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +36,10 @@ from hudimeta.indexes.bucket.partition_rules import forget_rules
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.redaction import without_user
-from hudimeta.snapshot.schema_commits import forget_schema_commit
+from hudimeta.snapshot.schema_commits import forget_schema_commits
 from hudimeta.snapshot.table_schema import file_schema
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files, files_at_once
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties, update
@@ -179,20 +181,19 @@ class Restorer:
         anew = self._begin(timeline, restore, properties, plan)
         if anew and properties.has_metadata_table:
             update(self.storage, {_PARTITIONS: "", f"{_PARTITIONS}.inflight": ""})
-        self._remove_instants(timeline, (State.COMPLETED,))
+        self._remove_instants(timeline, State.COMPLETED)
         deleted = self._delete_files(plan)
         # Apache Hudi, should it come next, deletes no file of a write that is only requested.
-        self._remove_instants(timeline, (State.INFLIGHT,))
+        self._remove_instants(timeline, State.INFLIGHT)
         if anew:
             self._build_metadata(timeline, anew)
         elif properties.has_metadata_table and plan.instants:
             take_back_delta(self.storage, *plan.times)
-        self._remove_instants(timeline, (State.REQUESTED,))
+        self._remove_instants(timeline, State.REQUESTED)
         self._remove_rollbacks(timeline, restore, plan)
-        for time in plan.times:
-            Heartbeat(self.storage, time).stop()
-            remove_markers(self.storage, time)
-            forget_schema_commit(self.storage, time)
+        delete_files(self.storage, [Heartbeat(self.storage, time).path for time in plan.times])
+        files_at_once(partial(remove_markers, self.storage), plan.times, self.storage)
+        forget_schema_commits(self.storage, plan.times)
         forget_rings(self.storage, plan.times)
         forget_rules(self.storage, plan.times)
         last = properties.load_timeline(self.storage).last_time
@@ -200,13 +201,16 @@ class Restorer:
         writer.complete(restore.time, Action.RESTORE, self.times.next(last, restore.time), content)
         return plan, sum(len(names) for parts in deleted.values() for names in parts.values())
 
-    def _remove_instants(self, timeline: Timeline, states: Sequence[State]) -> None:
-        """Remove the files of some states of what is undone, the newest instant first."""
+    def _remove_instants(self, timeline: Timeline, state: State) -> None:
+        """Remove the files of a state of what is undone: of completed instants one by one, the newest first."""
+        paths = []
         for instant in sorted(timeline.undone, key=newest_last, reverse=True):
             for name in timeline.files_of(instant):
                 file = parse_instant_name(name)
-                if file is not None and file.state in states:
-                    self.storage.delete(join(timeline.folder, name))
+                if file is not None and file.state is state:
+                    paths.append(join(timeline.folder, name))
+        for some in [paths] if state is not State.COMPLETED else [[path] for path in paths]:
+            delete_files(self.storage, some)
 
     def _delete_files(self, plan: RestoreRecord) -> dict[str, dict[str, list[str]]]:
         """Delete every file of what is undone; their names by instant and partition path."""

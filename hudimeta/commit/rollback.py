@@ -27,7 +27,7 @@ from hudimeta.indexes.bucket.partition_rules import forget_rules
 from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import delete_files
+from hudimeta.storage.at_once import at_once, delete_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import parse_instant_name
@@ -107,8 +107,8 @@ def _by_partition(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def _search(storage: Storage, instant: str, partitions: Sequence[str]) -> dict[str, tuple[str, ...]]:
     files: dict[str, tuple[str, ...]] = {}
-    for partition in partitions:
-        names = tuple(e.name for e in storage.list(partition) if not e.is_folder and _instant_of(e.name) == instant)
+    for partition, entries in zip(partitions, at_once(storage.list, partitions, storage), strict=True):
+        names = tuple(e.name for e in entries if not e.is_folder and _instant_of(e.name) == instant)
         if names:
             files[partition] = names
     return files

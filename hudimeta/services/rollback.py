@@ -15,7 +15,7 @@ from hudimeta.errors import HudiError, UndoError
 from hudimeta.reports import Report
 from hudimeta.services.restore import refuse_living
 from hudimeta.services.savepoints import refuse_cleaned, refuse_logs
-from hudimeta.snapshot.schema_commits import forget_schema_commit
+from hudimeta.snapshot.schema_commits import forget_schema_commits
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.restore_record import RestoreRecord
 from hudimeta.timeline.rollback_record import rollback_target
@@ -125,7 +125,7 @@ def roll_back(session: WriteSession, instant: str, *, dry_run: bool = False) -> 
         timeline = session.properties.load_timeline(session.storage)
         the_plan = _plan(session, timeline, instant)
         try:
-            forget_schema_commit(session.fenced, instant)
+            forget_schema_commits(session.fenced, [instant])
             has_metadata = session.properties.has_metadata_table
             done = rollback.execute(session.fenced, timeline, session.times, the_plan, has_metadata=has_metadata)
             return session.reported(RollbackReport(done.time, the_plan, done.deleted), Action.ROLLBACK)

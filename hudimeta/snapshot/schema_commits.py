@@ -6,13 +6,16 @@ versions. The file counts only when the write of its instant is completed, so it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.seal import sealed_json
 from hudimeta.schema.internal_schema import SCHEMA_FOLDER, SCHEMA_SUFFIX, SchemaHistory, completed_schema_files
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import delete_files
 from hudimeta.timeline import Timeline
 
-__all__ = ["forget_schema_commit", "write_schema_commit"]
+__all__ = ["forget_schema_commits", "write_schema_commit"]
 
 
 def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, completion: str, history: str) -> None:
@@ -35,17 +38,22 @@ def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, comp
             storage.delete(file.path)
 
 
-def forget_schema_commit(storage: Storage, instant: str) -> None:
-    """Remove what a write that is rolled back left, but not the only file that holds the versions before it.
+def forget_schema_commits(storage: Storage, instants: Iterable[str]) -> None:
+    """Remove what writes that are taken back left, but not the only file that holds the versions before one of them.
 
     Each write of Apache Hudi deletes the files of others, so that what is valid may stand in that of the last one alone.
+
+    Args:
+        storage: Rooted at the table.
+        instants: Of the writes, in the order in which they are taken back.
     """
     files = [file for file in storage.list(SCHEMA_FOLDER) if SCHEMA_SUFFIX in file.name]
-    own = [file for file in files if _instant_of(file.name) == instant]
-    done = completed_schema_files(file.name for file in files if _instant_of(file.name) < instant)
-    for file in own:
-        if done or not _holds_older_versions(storage, file.path, instant):
-            storage.delete(file.path)
+    for instant in instants if files else ():
+        done = completed_schema_files(file.name for file in files if _instant_of(file.name) < instant)
+        own = [file for file in files if _instant_of(file.name) == instant]
+        gone = [file for file in own if done or not _holds_older_versions(storage, file.path, instant)]
+        delete_files(storage, [file.path for file in gone])
+        files = [file for file in files if file not in gone]
 
 
 def _holds_older_versions(storage: Storage, path: str, instant: str) -> bool:

@@ -23,6 +23,7 @@ from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import files_at_once
 from hudimeta.types import Action, Instant, State
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ class History:
 
         entries = [] if self._layout == 1 else [e for e in self.manifest() if _may_hold(e.name, since, until)]
         wanted = list(dict.fromkeys(("instant_time", *columns)))
-        parts = [self.read_file(entry.name, wanted, entry.size) for entry in entries]
+        parts = files_at_once(lambda entry: self.read_file(entry.name, wanted, entry.size), entries, self._storage)
         if not parts:
             return no_rows(_schema(wanted)).select(list(columns))
         rows: pa.Table = pa.concat_tables(parts).sort_by("instant_time").select(list(columns))

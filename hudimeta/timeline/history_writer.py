@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hudimeta.formats.avro.schemas import LSM_TIMELINE_INSTANT
 from hudimeta.formats.parquet import blank_entries, sealed_file
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import delete_files
+from hudimeta.storage.at_once import delete_files, files_at_once
 from hudimeta.timeline.history import (
     COLUMNS,
     MANIFEST_PREFIX,
@@ -86,7 +86,7 @@ class HistoryWriter:
     def known(self, first: str) -> pa.StringArray:
         """Requested times from `first` on that the history holds: a run that died may have added them already."""
         names = [e.name for e in self._history.manifest() if e.name.split("_")[1] >= first]
-        found = [self._read(name)["instant_time"].combine_chunks() for name in names]
+        found = [rows["instant_time"].combine_chunks() for rows in self._read(names)]
         return pa.concat_arrays([pa.array([], pa.string()), *found])
 
     def _write(self, rows: pa.Table, level: int) -> ManifestEntry:
@@ -111,12 +111,12 @@ class HistoryWriter:
                 here = sorted((e for e in entries if _level(e) == level), key=lambda e: e.name)[:FILES_TO_MERGE]
                 if len(here) < FILES_TO_MERGE:
                     break
-                rows = pa.concat_tables([self._read(e.name) for e in here]).sort_by("instant_time")
+                rows = pa.concat_tables(self._read([e.name for e in here])).sort_by("instant_time")
                 entries = [e for e in entries if e not in here] + [self._write(rows, level + 1)]
         return entries
 
-    def _read(self, name: str) -> pa.Table:
-        return self._history.read_file(name)
+    def _read(self, names: Sequence[str]) -> list[pa.Table]:
+        return files_at_once(self._history.read_file, names, self._storage)
 
     def _publish(self, entries: Sequence[ManifestEntry], current: int) -> None:
         number = current + 1

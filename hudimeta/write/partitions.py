@@ -10,6 +10,7 @@ from hudimeta.schema import conform
 from hudimeta.slices.log_parts import deleted_rows
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import at_once
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.write.batch import KeyedBatch, with_unstored
 
@@ -25,8 +26,10 @@ def check_new_partitions(storage: Storage, batch: KeyedBatch) -> None:
     doubtful = {path for path in batch.partitions.unique().to_pylist() if not is_readable_by_hudi(path)}
     if doubtful:
         doubtful &= set(batch.partitions.filter(pa.array(~batch.deleted)).to_pylist())  # a delete begins no partition
-    for path in sorted(doubtful):
-        if not storage.is_file(join(path, PARTITION_METAFILE)):
+    paths = sorted(doubtful)
+    there = at_once(storage.is_file, [join(path, PARTITION_METAFILE) for path in paths], storage)
+    for path, known in zip(paths, there, strict=True):
+        if not known:
             check_new_partition(path)
 
 

@@ -25,10 +25,11 @@ class FarAway:
     Attributes:
         most: The most requests that were there together.
         opened: Names of the base files that were opened, in order.
+        deleted: Names of the files that were deleted, in order.
     """
 
     def __init__(self, meeting: int = 1, among: str = r"\.(parquet|hfile)$") -> None:
-        self.most, self.opened = 0, list[str]()
+        self.most, self.opened, self.deleted = 0, list[str](), list[str]()
         self._among = re.compile(among)
         self._meeting, self._here = meeting, 0
         self._changed = threading.Condition()
@@ -54,7 +55,7 @@ class FarAway:
         """Let every local table that is opened from now on lie far away."""
         read, listed = LocalStorage.read, LocalStorage.list
         read_range, open_input = LocalStorage.read_range, LocalStorage.open_input
-        put, put_if_absent = LocalStorage.put, LocalStorage.put_if_absent
+        put, put_if_absent, delete = LocalStorage.put, LocalStorage.put_if_absent, LocalStorage.delete
 
         def whole(storage: LocalStorage, path: str) -> bytes:
             with self.asked(f"{storage.root}/{path}"):
@@ -81,6 +82,12 @@ class FarAway:
             with self.asked(path):
                 put_if_absent(storage, path, data)
 
+        def deleted(storage: LocalStorage, path: str) -> bool:
+            with self.asked(path):
+                self.deleted.append(Path(path).name)
+                return delete(storage, path)
+
+        monkeypatch.setattr(LocalStorage, "delete", deleted)
         monkeypatch.setattr(LocalStorage, "put", written)
         monkeypatch.setattr(LocalStorage, "put_if_absent", created)
         monkeypatch.setattr(LocalStorage, "read", whole)
