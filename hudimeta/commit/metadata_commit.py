@@ -28,7 +28,7 @@ from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.stated_files import encode_stated
-from hudimeta.metadata.strays import strays
+from hudimeta.metadata.strays import half_laid_out, strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.slices.read_task import storage_options_of
@@ -246,7 +246,7 @@ class MetadataCommit:
             timeline: Of the data table, as listed under the lock.
         """
         inner = Timeline.load(self._storage.sub(METADATA_ROOT), zone=self.properties.zone, place=METADATA_ROOT)
-        if _died(inner) or strays(inner, timeline):
+        if _died(inner, timeline) or strays(inner, timeline):
             self._current(timeline, None)
 
     def _current(self, timeline: Timeline, known: MetadataTable | None, beside_others: bool = False) -> MetadataTable:
@@ -261,13 +261,13 @@ class MetadataCommit:
             table = known
         else:
             table = MetadataTable.open(self._storage, self.properties, timeline, known)
-        if _died(table.timeline) and table is known:
+        if _died(table.timeline, timeline) and table is known:
             # A writer compacts after it has published: when the view was made it may have been just about that.
             table = MetadataTable.open(self._storage, self.properties, timeline)
         late = strays(table.timeline, timeline)
         for instant in late:
             take_back_delta(self._storage, instant.time)
-        if late or _died(table.timeline):
+        if late or _died(table.timeline, timeline):
             begun = compaction.pending_compaction(table)
             if begun is not None:
                 self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
@@ -376,9 +376,9 @@ class MetadataCommit:
         return {name: 1 if name == files.PARTITION else table.group_count(name) for name in table.ready}
 
 
-def _died(inner: Timeline) -> bool:
+def _died(inner: Timeline, data: Timeline) -> bool:
     """True when a process died while it tended the metadata table: only who holds the table lock does, as we do now."""
-    return any(i.action in upkeep.SERVICES for i in inner.pending)
+    return any(i.action in upkeep.SERVICES for i in inner.pending) or bool(half_laid_out(inner, data))
 
 
 def _stated_keys(deltas: Mapping[str, IndexDelta]) -> dict[str, str]:

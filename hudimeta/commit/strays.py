@@ -23,6 +23,7 @@ from hudimeta.commit.markers import (
 from hudimeta.errors import CommitError
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.strays import half_laid_out
 from hudimeta.metadata.writer import WRITE_TOKEN
 from hudimeta.storage import Storage
 from hudimeta.storage.at_once import delete_files
@@ -156,10 +157,12 @@ def sweep_metadata(storage: Storage, load: Callable[[], Timeline]) -> None:
     """
     inner = storage.sub(METADATA_ROOT)
     names = {entry.name for entry in inner.list(MARKERS) if entry.name.isdigit()}
-    names -= {instant.time for instant in load().pending} if names else set()
     if not names:
         return
+    outer = load()
+    names -= {instant.time for instant in outer.pending}
     timeline = Timeline.load(inner, place=METADATA_ROOT)
+    dead = half_laid_out(timeline, outer)
     for name in sorted(names):
         held = [instant for instant in timeline if instant.time == name]
         # Apache Hudi marks the base files of a compaction as well, which are the table's as soon as it is completed.
@@ -168,7 +171,7 @@ def sweep_metadata(storage: Storage, load: Callable[[], Timeline]) -> None:
             commits = [timeline.metadata(instant) for instant in done]
             stats = [stat for commit in commits for part in commit["partitionToWriteStats"].values() for stat in part]
             delete_metadata_strays(storage, name, {stat["path"] for stat in stats})
-        elif any(instant.action.completed_as is Action.DELTA_COMMIT for instant in held):
+        elif any(i.action.completed_as is Action.DELTA_COMMIT and i not in dead for i in held):
             continue
         elif name not in timeline.archived_completions([name]):
             delete_marked_metadata(storage, name)

@@ -12,17 +12,19 @@ a process that died meanwhile has left is deleted after the next compaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hudimeta.metadata.group_files import base_name, log_file
 from hudimeta.metadata.metadata_commits import FEWER_KEY, gives_fewer_groups
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import clean_instant
-from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
+from hudimeta.metadata.rollback import METADATA_ROOT, remove_files, take_back_delta
+from hudimeta.metadata.strays import half_laid_out
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import delete_files
 from hudimeta.table.compaction_plan import decode_compaction_plan
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
@@ -113,7 +115,7 @@ def delete(storage: Storage, paths: Sequence[str]) -> None:
 def take_back_dead(storage: Storage, table: MetadataTable) -> bool:
     """Take back what died before it was completed: cleans, whose plan is made again, an index's way to fewer file groups, and
     log compactions, which Apache Hudi plans. That runs those first of all, and fails at every write once a later compaction has
-    merged what they name.
+    merged what they name. And indexes that it was laying out: the oldest pending instants, beyond which nothing is archived.
 
     Args:
         storage: Rooted at the data table.
@@ -132,7 +134,21 @@ def take_back_dead(storage: Storage, table: MetadataTable) -> bool:
             remove_files(storage, instant.time)
         writer.delete_pending(instant.time, instant.action, State.INFLIGHT)
         writer.delete_pending(instant.time, instant.action, State.REQUESTED)
-    return bool(dead)
+    half = half_laid_out(timeline, table.data_timeline)
+    for instant in half:
+        take_back_delta(storage, instant.time)
+    if half:
+        _delete_bare_folders(storage.sub(METADATA_ROOT), table.ready)
+    return bool(dead or half)
+
+
+def _delete_bare_folders(inner: Storage, named: Collection[str]) -> None:
+    """Delete folders of indexes that the table does not name and that hold no file of records any more."""
+    folders = [entry.name for entry in inner.list("") if entry.is_folder and not entry.name.startswith(".")]
+    for folder in (name for name in folders if name not in named):
+        names = [entry.name for entry in inner.list(folder)]
+        if not any(parse_base_file(name) or parse_log_file(name) for name in names):
+            inner.delete_folder(folder)
 
 
 def _superseded(timeline: Timeline, instant: Instant) -> Iterator[tuple[str, str]]:

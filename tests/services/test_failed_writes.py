@@ -180,3 +180,36 @@ def test_base_files_of_a_compacted_metadata_table_outlast_their_markers(tmp_path
     table.write(Operation.UPSERT, simple_rows(range(2, 6), 9))
     table.check()
     check_all(table.storage)
+
+
+@pytest.mark.parametrize("verb", ["recover", "upsert"])
+def test_an_index_that_a_dead_write_was_laying_out_goes(tmp_path: Path, verb: str) -> None:
+    """Apache Hudi lays indexes out within writes. Beyond what was pending nothing of the timeline was archived any more."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    inner, instant = table.storage.sub(METADATA_ROOT), "00000000000000009"
+    TimelineWriter(inner).create_requested(instant, Action.DELTA_COMMIT)
+    TimelineWriter(inner).create_inflight(instant, Action.DELTA_COMMIT)
+    base_file = f"bloom_filters/bloom-filters-0000-0_0-1-2_{instant}.hfile"
+    write_marker(inner, instant, Marker(base_file, MarkerKind.CREATE))
+    for path in (base_file, "bloom_filters/.hoodie_partition_metadata", "bloom_filters/..hoodie_partition_metadata.crc"):
+        inner.put(path, b"half")
+    if verb == "recover":
+        Table(table.path).recover()
+    table.write(Operation.UPSERT, simple_rows(range(2, 6), 2))
+    assert instant not in {i.time for i in Timeline.load(inner)}
+    assert not inner.list("bloom_filters")
+    Table(table.path).recover()
+    table.check()
+    check_all(table.storage)
+
+
+def test_an_index_that_is_laid_out_beside_writers_stays(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    assert Table(table.path).services.indexing.schedule("bloom_filters")
+    inner, instant = TimelineWriter(table.storage.sub(METADATA_ROOT)), "00000000000000009"
+    inner.create_requested(instant, Action.DELTA_COMMIT)
+    inner.create_inflight(instant, Action.DELTA_COMMIT)
+    table.write(Operation.UPSERT, simple_rows(range(2, 6), 2))
+    assert [i.time for i in Timeline.load(table.storage.sub(METADATA_ROOT)).pending] == [instant]
