@@ -102,6 +102,10 @@ class CleanRunner:
         time = found.time
         the_plan = decode_plan(timeline.plan(found))
         refuse_other_files(the_plan, time, join(timeline.folder, pending_name(time, Action.CLEAN, State.REQUESTED)))
+        if the_plan.sources:
+            what = f"{len(the_plan.sources):,} files that a bootstrap describes, such as {the_plan.sources[0]}"
+            why = "hudimeta deletes nothing outside of the table"
+            warnings.warn(f"clean {time} leaves {what}: {why}, and no slice needs them any more", HudiWarning, stacklevel=4)
         writer = TimelineWriter(self.storage, timeline.folder)
         if found.state is State.REQUESTED:
             writer.create_inflight(time, Action.CLEAN)

@@ -54,6 +54,7 @@ class CleanPlan(Report):
         last_commit: Newest completed commit when the plan was made.
         savepoints: Savepointed moments then, whose files stay; a clean after one is given up looks at the whole table.
         partial: Only some partitions were looked at, as options said; the next clean looks at the whole table.
+        sources: Of a plan of Apache Hudi the files that a bootstrap describes (`hoodie.clean.delete.bootstrap.base.file`).
     """
 
     policy: str
@@ -63,6 +64,7 @@ class CleanPlan(Report):
     last_commit: str
     savepoints: tuple[str, ...] = ()
     partial: bool = False
+    sources: tuple[str, ...] = ()
 
     @property
     def extra(self) -> dict[str, str]:
@@ -103,17 +105,22 @@ def encode_plan(root: str, the_plan: CleanPlan) -> bytes:
 def decode_plan(record: Mapping[str, Any]) -> CleanPlan:
     """From the record in a requested file."""
     earliest = record.get("earliestInstantToRetain")
+    files: dict[str, tuple[str, ...]] = {}
+    sources: list[str] = []
+    for partition, entries in (record["filePathsToBeDeletedPerPartition"] or {}).items():
+        own = [entry["filePath"] for entry in entries if not entry.get("isBootstrapBaseFile")]
+        sources += [entry["filePath"] for entry in entries if entry.get("isBootstrapBaseFile")]
+        if own or not entries:
+            files[partition] = tuple(path.rpartition("/")[2] for path in own)
     return CleanPlan(
         record["policy"],
         Instant(earliest["timestamp"], Action(earliest["action"]), State.COMPLETED) if earliest else None,
-        {
-            partition: tuple(entry["filePath"].rpartition("/")[2] for entry in entries)
-            for partition, entries in (record["filePathsToBeDeletedPerPartition"] or {}).items()
-        },
+        files,
         emptied_by(record),
         record["lastCompletedCommitTimestamp"],
         savepoints_of(record),
         is_partial(record),
+        tuple(sources),
     )
 
 

@@ -12,6 +12,8 @@ from hudimeta.api import verbs
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
+from hudimeta.formats.avro.container import decode_container, encode_container
+from hudimeta.formats.avro.schemas import CLEANER_PLAN
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -111,6 +113,26 @@ def test_a_clean_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     Table(table.path, options).clean()
     assert [i.time for i in Table(table.path).timeline.completed if i.action is Action.CLEAN] == [planned]
     table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_plan_of_apache_hudi_may_name_sources_of_a_bootstrap(tmp_path: Path) -> None:
+    """With `hoodie.clean.delete.bootstrap.base.file` it deletes them; here they stay, and the rest of the plan is run."""
+    table = written(tmp_path / "t", 4)
+    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
+    source = tmp_path / "raw" / "part-0.parquet"
+    source.parent.mkdir()
+    source.touch()
+    requested = tmp_path / "t" / ".hoodie" / "timeline" / f"{planned}.clean.requested"
+    (plan,) = decode_container(requested.read_bytes(), str(requested))
+    for entries in plan["filePathsToBeDeletedPerPartition"].values():
+        entries.append({"filePath": str(source), "isBootstrapBaseFile": True})
+    requested.write_bytes(encode_container(CLEANER_PLAN, [plan]))
+    with pytest.warns(HudiWarning, match=f"clean {planned} leaves 2 files that a bootstrap describes"):
+        Table(table.path).clean()
+    assert not Table(table.path).timeline.pending
+    assert len(base_files(tmp_path / "t")) == 4
+    assert source.exists()
     check_all(table.storage)
 
 
