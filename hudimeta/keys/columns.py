@@ -9,6 +9,7 @@ import pyarrow as pa
 from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.schema.java_text import java_text
+from hudimeta.schema.promotion import is_bytes
 
 __all__ = ["Rows", "column", "first_row", "text_column"]
 
@@ -41,14 +42,9 @@ def text_column(rows: Rows, name: str, purpose: str, consistent_timestamp: bool)
     """The column's values as Java's text; null stays null. Bytes are their hexadecimal digits (`StringUtils.objToString`)."""
     values = column(rows, name, purpose)
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    if _is_bytes(kind):
+    if is_bytes(kind):
         return array_of([None if value is None else value.hex() for value in values.to_pylist()], pa.string())
     return java_text(values, name, consistent_timestamp=consistent_timestamp)
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
 def first_row(mask: pa.Array) -> int | None:

@@ -13,6 +13,7 @@ from hudimeta.keys.joda import tokens
 from hudimeta.keys.kinds import KeyGeneratorType, generator_type, split_fields
 from hudimeta.keys.partition_path import DEFAULT_PARTITION, LEGACY_DEFAULT_PARTITION, unescape
 from hudimeta.keys.timestamp_partition import PREFIXES
+from hudimeta.schema.promotion import is_bytes
 
 __all__ = ["PartitionLayout", "partition_values", "type_of"]
 
@@ -113,8 +114,10 @@ def _typed(texts: list[str | None], kind: pa.DataType) -> pa.Array | None:
             return pc.cast(pc.replace_substring_regex(values, r"^\+", ""), pa.date32())
         if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
             return pc.cast(values, kind)
+        if is_bytes(kind):
+            return pa.array([None if text is None else bytes.fromhex(text) for text in texts], kind)
         return values if types.is_string(kind) else None
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
         return None
 
 

@@ -251,6 +251,10 @@ def test_partition_values_are_typed():
         pa.array(["1704067200000000"]), [pa.field("t", pa.timestamp("us", "UTC"))], hive=False, encoded=False
     )
     assert times["t"][0].as_py().year == 2024
+    raw = pa.field("b", pa.binary())
+    (read,) = partition_values(pa.array(["b=00ff", "b=__HIVE_DEFAULT_PARTITION__"]), [raw], hive=True, encoded=False).columns
+    assert read.to_pylist() == [b"\x00\xff", None]
+    assert not partition_values(pa.array(["b=[B@30aff28a"]), [raw], hive=True, encoded=False).num_columns
 
 
 def test_nothing_is_claimed_about_paths_that_do_not_fit():
