@@ -54,6 +54,7 @@ class KeyGenerator:
             property of the table *and of who wrote it*: version 9 always prefixes; below that Hudi 0.14.1 to 1.0.2 wrote the
             bare value and every other release the prefix, and nothing in the table says which. None: unknown, to be learned
             from a row of the table with `learned_from`; a wrong guess would double every row.
+        unstored: Partition columns that no file holds, as the table has them: paths are made of values of these types.
     """
 
     kind: KeyGeneratorType
@@ -63,6 +64,7 @@ class KeyGenerator:
     encode: bool = False
     consistent_timestamp: bool = False
     complex_single_field_prefix: bool | None = None
+    unstored: tuple[pa.Field, ...] = ()
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> KeyGenerator:

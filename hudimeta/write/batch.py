@@ -152,13 +152,31 @@ def check_sound(rows: pa.Table) -> None:
 
 
 def with_unstored(fitted: pa.Table, rows: pa.Table, generator: KeyGenerator) -> pa.Table:
-    """With the columns that keys and paths are made of, also those that the table's files do not hold."""
+    """With the columns that keys and paths are made of, also those that the table's files do not hold.
+
+    Raises:
+        SchemaMismatch: A column that no file holds has values that are none of its type.
+    """
+    typed = {field.name: field for field in generator.unstored}
     names = (*generator.record_fields, *(field.name for field in generator.partitions))
     for top in dict.fromkeys(name.partition(".")[0] for name in names):
         if top not in fitted.column_names and top in rows.column_names:
+            own = rows.select([rows.column_names.index(top)])
+            column = _fitted(own, typed[top]) if top in typed else own[top]
             # A table without any column does not know how many rows it has.
-            fitted = fitted.append_column(top, rows[top]) if fitted.num_columns else pa.table({top: rows[top]})
+            fitted = fitted.append_column(top, column) if fitted.num_columns else pa.table({top: column})
     return fitted
+
+
+def _fitted(column: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    """A column as the table has it; whole numbers may come in any width that holds them."""
+    (given,) = column.columns
+    if pa.types.is_integer(given.type) and pa.types.is_integer(field.type):
+        try:
+            column = pa.table({field.name: given.cast(field.type)})
+        except pa.ArrowInvalid as error:
+            raise SchemaMismatch(field.name, str(error), field.type, "Partition paths alone hold these values.") from error
+    return conform(column, pa.schema([field]))[field.name]
 
 
 def _check_present(rows: pa.Table, generator: KeyGenerator, rules: MergeRules) -> None:

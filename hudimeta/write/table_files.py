@@ -108,7 +108,11 @@ class TableFiles:
     def _generator(self) -> KeyGenerator:
         # Hudi stores the settings of times with the generator TIMESTAMP, but not with CUSTOM: there every writer gives them.
         given = time_settings(self._session.options.texts)
-        return learned(KeyGenerator.from_properties({**given, **self._session.properties}), self.snapshot)
+        found = learned(KeyGenerator.from_properties({**given, **self._session.properties}), self.snapshot)
+        if not self._session.properties.drop_partition_columns:
+            return found
+        schema = self.snapshot.schema
+        return replace(found, unstored=tuple(schema.arrow.field(name) for name in schema.dropped))
 
     @cached_property
     def lookup(self) -> KeyLookup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
-from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.errors import ConfigError, SchemaMismatch, UnsupportedFeature
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
@@ -21,6 +22,7 @@ SCHEMA = pa.schema(
 )
 VIRTUAL = {"hoodie.populate.meta.fields": "false"}
 DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
+MOMENT = datetime.datetime(2026, 3, 1, 12, 30, tzinfo=datetime.timezone.utc)
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 
 
@@ -184,3 +186,28 @@ def test_generated_keys_count_the_rows_as_they_came(tmp_path: Path) -> None:
     assert len(set(hudimeta.Table(tmp_path).scan().to_table()["_hoodie_record_key"].to_pylist())) == 4
     table.delete("id = 'a'")
     assert contents(tmp_path) == [("b", 2, 1)]
+
+
+def test_values_that_no_file_holds_are_of_the_tables_type(tmp_path: Path) -> None:
+    """Nothing else tells them than the folder: of `7.0` or `x` no reader could make the integer any more."""
+    table = create(tmp_path / "t", options=DROPPED)
+    table.insert(rows(("a", 1, 7, 1, MOMENT)))
+    for wrong in ([7.0], ["7"], ["x"], [1 << 40]):
+        given = rows(("a", 1, 0, 2, MOMENT)).drop_columns("part").append_column("part", pa.array(wrong))
+        with pytest.raises(SchemaMismatch, match=r"part.*needs int32"):
+            table.upsert(given)
+        with pytest.raises(SchemaMismatch, match=r"part.*needs int32"):
+            table.delete(given)
+    wide = rows(("a", 1, 7, 2, MOMENT)).cast(SCHEMA.set(2, pa.field("part", pa.int64())))
+    table.upsert(wide)
+    assert contents(tmp_path / "t") == [("a", 7, 2)]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_moments_that_no_file_holds_are_read_as_they_were_written(tmp_path: Path, unit: str) -> None:
+    """Paths hold the number of microseconds, whatever the unit of the rows."""
+    schema = pa.schema([("id", pa.string()), ("at", pa.timestamp(unit, "UTC"))])
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", partition_by="at", options=DROPPED)
+    table.insert(pa.Table.from_pylist([{"id": "a", "at": MOMENT}], schema))
+    (found,) = hudimeta.Table(tmp_path / "t").scan(columns=["at"]).to_table()["at"].to_pylist()
+    assert found == MOMENT
