@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from typing import TYPE_CHECKING
@@ -22,15 +22,17 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from hudimeta.cached import cached_property
 from hudimeta.commit.supported import contradictions
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
+from hudimeta.indexes.choice import choose_index
 from hudimeta.sql import is_default, quoted
 from hudimeta.types import Operation
-from hudimeta.write.routed.computed import ACTION, AGE, ROW_COLUMNS, RowAction
+from hudimeta.write.routed.computed import ACTION, AGE, BEFORE, ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.routed.assignment import assigned, same_named
+from pyspark_hudimeta.routed.assignment import assigned, column_of, same_named
 from pyspark_hudimeta.routed.write import compute_frame
 from pyspark_hudimeta.sql.assignments import Path, set_path, whole_columns
 from pyspark_hudimeta.sql.column_defaults import defaults_of
@@ -39,6 +41,7 @@ from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
+    from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.sql import Assignments
     from hudimeta.table.properties import TableProperties
 
@@ -80,30 +83,61 @@ class Change:
         """Columns that the table shall get."""
         self.alias = alias or entry.name.table
         self.stack = ExitStack()
-        table = opened(session, entry)
+        self._table = table = opened(session, entry)
         properties = table.properties
         self.options = options_of_change(entry, session.settings, properties)
         self.defaults = defaults_of(entry, table)
         """In SQL, by column."""
-        named = (*properties.record_keys, *properties.partition_fields)
         self._ordering, self.keys = properties.ordering_fields, properties.record_keys
+        self.key_columns, self._path_columns = _tops(properties.record_keys), _tops(properties.partition_fields)
         self.ages = StructType()
         """Columns of the source by which the newest of several changes of one row is found; none where it has none."""
-        self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
+        self.fixed = tuple(dict.fromkeys((*self.key_columns, *self._path_columns)))
+        self.before = StructType()
+        """Columns of the partition as they were, which changes carry that may give them another value."""
 
     def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> CommitReport:
         """Write the changes that `make` finds for a moment and columns."""
         with self.stack:
             return compute_frame(self.session.spark, self.entry.location, OPTIONS.read(self.options), operation, make)
 
+    @cached_property
+    def keys_are_of_table(self) -> bool:
+        """Whether a key is there once in the whole table, as global indexes have it, and not once in each partition."""
+        options, properties, table = OPTIONS.read(self.options), self._table.properties, self._table.table
+
+        def definitions() -> Mapping[str, IndexDefinition]:
+            metadata = table.snapshot().metadata
+            return metadata.index_definitions if metadata is not None else {}
+
+        return choose_index(options, properties, lambda: True, definitions).is_global
+
     def see_ages(self, source: StructType) -> None:
         """Find the ordering columns in a source, whose newest row for each of the table's is the one that counts."""
         both = same_named(self.entry.columns, source.names)
         theirs = [source[both[name]] for name in self._ordering if name in both]
-        if len(theirs) == len(self._ordering) and [c.dataType for c in theirs] == [
-            self.entry.columns[name].dataType for name in self._ordering
-        ]:
+        if (
+            theirs
+            and len(theirs) == len(self._ordering)
+            and [c.dataType for c in theirs] == [self.entry.columns[name].dataType for name in self._ordering]
+        ):
             self.ages = StructType(theirs)
+
+    def see_moves(self, updates: Iterable[Iterable[Path] | None]) -> None:
+        """Find the columns of the partition, if updates may give them other values.
+
+        Args:
+            updates: The columns that each of them names; None for all.
+        """
+        columns = self.entry.columns
+        own = {name: column_of(columns, name) for name in self._path_columns}
+        if any(named is None or any(self.set_path(path, ())[0] in own.values() for path in named) for named in updates):
+            self.before = StructType([StructField(name, columns[spelt].dataType) for name, spelt in own.items()])
+
+    @property
+    def beside(self) -> int:
+        """How many columns changes carry beside what says which row each is and the columns of the table."""
+        return len(self.ages) + len(self.before)
 
     def rows(self, moment: str | None) -> DataFrame:
         """The table at a moment, with meta columns."""
@@ -145,7 +179,8 @@ class Change:
         """
         names = {_SEQNO: row or self.own(_SEQNO)}
         carried = [f"{names.get(name, self.own(name))} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
-        return ", ".join([*carried, *ages, *(values.get(name) or self.own(name) for name in schema.names)])
+        carried += [*ages, *(self.own(name) for name in self.before.names)]
+        return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
 
     def set_path(self, parts: Path, taken: Collection[Path], *, inserting: bool = False) -> Path:
         """What an assignment names. Raises ConfigError for what is not there, comes twice, or is a field in an INSERT."""
@@ -168,7 +203,7 @@ class Change:
             if column in self.fixed and not keys_may_change:
                 hint = "Delete the row and insert it anew: its key and its partition say which row it is."
                 raise ConfigError("SET", column, "a column that is neither part of the key nor of the partition", hint)
-            if column in self.fixed:
+            if column in self.key_columns:
                 found[column] = f"({self.unchanged(column, found[column])})"
         return found
 
@@ -197,12 +232,14 @@ class Change:
         """Rows as changes.
 
         Args:
-            rows: What says which row each is, the ages of those that change them, and then the columns by their places.
+            rows: What says which row each is, the ages of those that change them, the columns of the partition as they were if
+                any may change, and then the columns by their places.
             action: What becomes of the rows.
             schema: Of the changes.
         """
         carried = [StructField(name, StringType()) for name in ROW_COLUMNS.values()]
         carried += [StructField(f"{AGE}{number}", age.dataType) for number, age in enumerate(self.ages)]
+        carried += [StructField(f"{BEFORE}{column.name}", column.dataType) for column in self.before]
         kinds = StructType([*carried, *spark_schema(schema)])
         return self._as_assigned(kinds, rows).withColumn(ACTION, lit(int(action)))
 
@@ -229,6 +266,11 @@ def _read_texts(rows: DataFrame, kinds: StructType) -> DataFrame:
     return placed.select(*[column.alias(field.name) for column, field in zip(cast, given, strict=True)])
 
 
+def _tops(fields: Sequence[str]) -> tuple[str, ...]:
+    """The columns of some fields, which a kind of key may follow."""
+    return tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in fields))
+
+
 def _field(value: str, name: str) -> str:
     return f"{value}.{quoted(name)}"
 
@@ -238,8 +280,7 @@ def _struct(fields: Sequence[tuple[str, str]]) -> str:
 
 
 def key_changed(column: str) -> str:
-    """What is said of a MERGE that would change a column of the key or of the partition."""
+    """What is said of a MERGE that would change a column of the key."""
     return (
-        f"HUDIMETA_CONFIG: a MERGE would change column {column}, which is part of the key or of the partition. "
-        "Delete the row and insert it anew."
+        f"HUDIMETA_CONFIG: a MERGE would change column {column}, which is part of the key. Delete the row and insert it anew."
     )

@@ -44,7 +44,7 @@ __all__ = ["ACTIONS", "CLAUSE", "JOINS", "delete", "explained", "merge", "update
 
 _PRESENT, CLAUSE = "_hudimeta_present", "_hudimeta_clause"
 _OURS, _THEIRS = "_hudimeta_ours", "_hudimeta_theirs"
-_PLACE, _TURN = "_hudimeta_place", "_hudimeta_turn"
+_AT, _TURN = "_hudimeta_at", "_hudimeta_turn"
 _SIDES = {MergeRows.NOT_MATCHED: _THEIRS, MergeRows.NOT_MATCHED_BY_SOURCE: _OURS}
 """The side that rows have which only one side has."""
 ACTIONS = {
@@ -202,6 +202,8 @@ class _Merging(Change):
         self._source = statement.source_alias or "_hudimeta_source"
         if self._source.lower() == self.alias.lower():
             raise ConfigError("MERGE", self._source, "two names for the two sides", "Give the source an alias.")
+        updates = [clause.assignments for clause in statement.clauses if clause.action is MergeAction.UPDATE]
+        self.see_moves(None if given is None else [path for path, _ in given] for given in updates)
         for clause in statement.clauses:
             if clause.assignments is not None:
                 inserting = clause.action is MergeAction.INSERT
@@ -216,19 +218,17 @@ class _Merging(Change):
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
         source = self.source()
+        columns = source.columns
         self.see_ages(source.schema)
         source = self._newest(source)
         ours, theirs = self.named(self.rows(moment)), self.named(source)
         self._check_conditions(ours, theirs)
-        joined = self._joined(ours, theirs, source.columns, schema)
+        joined = self._joined(ours, theirs, columns, schema)
         if len(self._statement.clauses) > 1:
             joined = joined.persist()
             self.stack.callback(joined.unpersist)
         pairs = self.named(joined)
-        made = [
-            self._made_by(clause, number, pairs, source.columns, schema)
-            for number, clause in enumerate(self._statement.clauses)
-        ]
+        made = [self._made_by(clause, number, pairs, columns, schema) for number, clause in enumerate(self._statement.clauses)]
         return reduce(DataFrame.unionAll, made)
 
     def _newest(self, source: DataFrame) -> DataFrame:
@@ -240,11 +240,11 @@ class _Merging(Change):
         if not names or not self.ages.fields:
             return source
         keys = [col(quoted(name)) for name in names]
-        newest_first = [*(col(quoted(name)).desc_nulls_last() for name in self.ages.names), col(_PLACE).desc()]
+        newest_first = [*(col(quoted(name)).desc_nulls_last() for name in self.ages.names), col(_AT).desc()]
         turn = row_number().over(Window.partitionBy(*keys).orderBy(*newest_first))
-        numbered = source.withColumn(_PLACE, monotonically_increasing_id()).withColumn(_TURN, turn)
+        numbered = source.withColumn(_AT, monotonically_increasing_id()).withColumn(_TURN, turn)
         nameless = reduce(lambda one, other: one | other, (key.isNull() for key in keys))
-        return numbered.where((col(_TURN) == 1) | nameless).drop(_PLACE, _TURN)
+        return numbered.where((col(_TURN) == 1) | nameless).drop(_AT, _TURN)
 
     def _naming(self, columns: Sequence[str]) -> list[str]:
         """The source's columns that say which row of the table one is; none where the condition is not that keys are equal."""
@@ -257,7 +257,10 @@ class _Merging(Change):
         if condition.rest is not None or not keys or not keys <= joined.keys() <= fixed:
             return []
         spelt = [name.lower() for name in columns]
-        names = [*joined.values(), *sorted((fixed - joined.keys()) & set(spelt))]
+        names = [joined[name] for name in sorted(keys)]
+        paths = [*(joined[name] for name in sorted(joined.keys() - keys)), *sorted((fixed - joined.keys()) & set(spelt))]
+        if paths and not self.keys_are_of_table:
+            names += paths
         return [columns[spelt.index(name)] for name in names] if all(spelt.count(name) == 1 for name in names) else []
 
     def _check_conditions(self, target: str, source: str) -> None:
@@ -324,7 +327,7 @@ class _Merging(Change):
     def _made_by(self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
         values = self._values(clause, columns)
         if clause.action is MergeAction.INSERT:
-            nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()] + ["null"] * len(self.ages)
+            nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()] + ["null"] * self.beside
             shown = ", ".join([*nothing, *(values.get(name) or self.defaults.get(name, "null") for name in schema.names)])
         else:
             matched = clause.rows is MergeRows.MATCHED

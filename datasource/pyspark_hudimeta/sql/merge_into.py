@@ -183,8 +183,10 @@ class _FrameMerging(Change):
     def __init__(self, session: SqlSession, entry: Entry, merge: MergeInto, added: StructType | None = None) -> None:
         super().__init__(session, entry, None, added)
         self._clauses, self._on = merge.clauses, merge.on
-        self._source = merge.source.withColumn(_THEIRS, lit(True))
         self.see_ages(merge.source.schema)
+        self._source = merge.source.withColumn(_THEIRS, lit(True))
+        updates = [clause for clause in self._clauses if clause.action is MergeAction.UPDATE]
+        self.see_moves(None if c.assignments is None else [path for path, _ in self._stated(c)] for c in updates)
         for clause in self._clauses:
             if clause.assignments is not None:
                 self._assigned(clause)
@@ -238,11 +240,12 @@ class _FrameMerging(Change):
     def _made_by(self, clause: _Clause, rows: DataFrame, schema: pa.Schema) -> DataFrame:
         values = self._assigned(clause)
         if clause.action is MergeAction.INSERT:
-            carried = [lit(None).alias(alias) for alias in ROW_COLUMNS.values()] + [lit(None) for _ in self.ages]
+            carried = [lit(None).alias(alias) for alias in ROW_COLUMNS.values()] + [lit(None)] * self.beside
             return rows.select(*carried, *[self._inserted(values, name).alias(name) for name in schema.names])
         carried = [self._own(name).alias(alias) for name, alias in ROW_COLUMNS.items()]
         matched = clause.rows is MergeRows.MATCHED
         carried += [self._source[quoted(name)] if matched else lit(None) for name in self.ages.names]
+        carried += [self._own(name) for name in self.before.names]
         return rows.select(*carried, *[values.get(name, self._own(name)).alias(name) for name in schema.names])
 
     def _inserted(self, values: Mapping[str, Column], name: str) -> Column:
@@ -257,7 +260,7 @@ class _FrameMerging(Change):
         for parts, value in self._stated(clause):
             stated[self.set_path(parts, stated, inserting=inserting)] = value
         found = whole_columns(self.entry.columns, stated, self._own, Column.getField, _struct)
-        fixed = [] if inserting else [column for column in found if column in self.fixed]
+        fixed = [] if inserting else [column for column in found if column in self.key_columns]
         return found | {column: self._unchanged(column, found[column]) for column in fixed}
 
     def _stated(self, clause: _Clause) -> list[tuple[tuple[str, ...], Column]]:
