@@ -172,7 +172,7 @@ class Case:
 
     Attributes:
         ordered: `ts` says which version of a row is newer: of several rows of the source the newest counts, and a row of the
-            table only gives way to one that is not older, or is deleted.
+            table only gives way to one that is not older, or is deleted. Otherwise the last one counts.
     """
 
     kind: str
@@ -233,20 +233,20 @@ class Case:
             rows = "matched" if pairs else "not matched by source"
             chosen = [(self._chosen(rows, t, s), s) for _, s in pairs or [(0, {})]]
             changes = [(clause, s) for clause, s in chosen if clause is not None]
-            if len(changes) > 1 and not self.ordered:
-                raise Refused("more than one row of the source")
-            changed = [(s.get("ts"), self._changed(clause, t, s)) for clause, s in changes]
+            changed = [
+                (s.get("ts") if self.ordered else at, self._changed(clause, t, s)) for at, (clause, s) in enumerate(changes)
+            ]
             made += [max(changed, key=lambda one: one[0])[1] if len(changed) > 1 else changed[0][1]] if changed else [t]
         new = [s for number, s in enumerate(source) if number not in met]
         inserted = [clause.values({}, s) for s in new if (clause := self._chosen("not matched", {}, s)) is not None]
         return [row for row in made if row is not None] + inserted
 
     def _newest(self) -> Sequence[Row]:
-        """The source's newest row of each key, where the statement says that keys are equal."""
-        if not self.ordered or self.by_columns or self.on not in (ON[0], ON[2], *([ON[3]] if self.partitioned else [])):
+        """The source's newest row of each key, or the last, where the statement says that keys are equal."""
+        if not self.keyed or self.by_columns or self.on not in (ON[0], ON[2], *([ON[3]] if self.partitioned else [])):
             return self.source
         newest: dict[Any, Row] = {}
-        for row in sorted(self.source, key=lambda row: int(row["ts"])):
+        for row in sorted(self.source, key=lambda row: int(row["ts"])) if self.ordered else self.source:
             newest[row["id"], row["p"] if self.partitioned else None] = row
         return list(newest.values())
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import lit, monotonically_increasing_id
 from pyspark.sql.types import (
     BooleanType,
     DateType,
+    LongType,
     NumericType,
     StringType,
     StructField,
@@ -45,13 +46,15 @@ if TYPE_CHECKING:
     from hudimeta.sql import Assignments
     from hudimeta.table.properties import TableProperties
 
-__all__ = ["Change", "key_changed"]
+__all__ = ["PLACE", "Change", "key_changed"]
 
 _ANSI = "spark.sql.ansi.enabled"
 _FROM_TEXT = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 _GENERATOR = re.compile(r"\b(?:pos)?explode(?:_outer)?\s*\(|\b(?:inline(?:_outer)?|stack|json_tuple)\s*\(", re.IGNORECASE)
 _NUMBER = count()
 _SEQNO = "_hoodie_commit_seqno"
+PLACE = "_hudimeta_place"
+"""Where a row stands in its source."""
 
 
 def options_of_change(entry: Entry, settings: Mapping[str, str], properties: TableProperties) -> dict[str, str]:
@@ -111,6 +114,16 @@ class Change:
             return metadata.index_definitions if metadata is not None else {}
 
         return choose_index(options, properties, lambda: True, definitions).is_global
+
+    def placed(self, source: DataFrame) -> DataFrame:
+        """A source with the places of its rows, of which the last for each of the table's counts where the table has no order.
+
+        As in Apache Hudi, which writes one after the other. Other sources are given back as they are.
+        """
+        if self._ordering:
+            return source
+        self.ages = StructType([StructField(PLACE, LongType())])
+        return source.withColumn(PLACE, monotonically_increasing_id())
 
     def see_ages(self, source: StructType) -> None:
         """Find the ordering columns in a source, whose newest row for each of the table's is the one that counts."""

@@ -220,7 +220,7 @@ class _Merging(Change):
         source = self.source()
         columns = source.columns
         self.see_ages(source.schema)
-        source = self._newest(source)
+        source = self._newest(self.placed(source))
         ours, theirs = self.named(self.rows(moment)), self.named(source)
         self._check_conditions(ours, theirs)
         joined = self._joined(ours, theirs, columns, schema)

@@ -184,7 +184,7 @@ class _FrameMerging(Change):
         super().__init__(session, entry, None, added)
         self._clauses, self._on = merge.clauses, merge.on
         self.see_ages(merge.source.schema)
-        self._source = merge.source.withColumn(_THEIRS, lit(True))
+        self._source = self.placed(merge.source).withColumn(_THEIRS, lit(True))
         updates = [clause for clause in self._clauses if clause.action is MergeAction.UPDATE]
         self.see_moves(None if c.assignments is None else [path for path, _ in self._stated(c)] for c in updates)
         for clause in self._clauses:

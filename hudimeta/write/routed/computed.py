@@ -213,7 +213,7 @@ def one_change_a_row(opened: OpenedTable, rows: pa.Table) -> tuple[KeyedBatch, b
     known = pc.drop_null(names)
     again = len(known) - len(known.unique())
     rules = opened.session.rules
-    if again and not (rules.by_event_time and rules.ordering_fields):
+    if again and not ages.num_columns and not (rules.by_event_time and rules.ordering_fields):
         raise CommitError(
             f"rows of the table match more than one row of the source, {again:,} times",
             "No row was changed; keep one row a key in the source, narrow the condition, or give the table an order.",

@@ -18,7 +18,7 @@ from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.routed.computed import ACTION, BEFORE, ROW_COLUMNS, RowAction
+from hudimeta.write.routed.computed import ACTION, AGE, BEFORE, ROW_COLUMNS, RowAction
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import ComputedRows
@@ -42,7 +42,9 @@ class Changes:
         for action, table in zip(RowAction, (self.updated, self.deleted, self.inserted), strict=True):
             if table is None:
                 continue
-            own = {name: table[name] for name in (*schema.names, *(n for n in table.column_names if n.startswith(BEFORE)))}
+            own = {
+                name: table[name] for name in (*schema.names, *(n for n in table.column_names if n.startswith((AGE, BEFORE))))
+            }
             for name, carried in ROW_COLUMNS.items():
                 known = name in table.column_names
                 own[carried] = table[name].cast(pa.string()) if known else pa.nulls(table.num_rows, pa.string())
@@ -169,6 +171,13 @@ def test_of_several_changes_of_a_row_the_order_decides_or_nobody(tmp_path: Path)
     with pytest.raises(CommitError, match="more than one row of the source, 2 times"):
         write(tmp_path / "plain", lambda moment, _: twice(tmp_path / "plain", moment))
     assert shown(tmp_path / "plain")[0] == (1, 1, 0.0)
+
+    def placed(moment: str | None, _: pa.Schema) -> Changes:
+        found = twice(tmp_path / "plain", moment).updated
+        return Changes(found.append_column(f"{AGE}0", pa.array([1, 3, 2])) if found is not None else None)
+
+    write(tmp_path / "plain", placed)
+    assert shown(tmp_path / "plain")[0] == (1, 9, 9.0), "what tells the changes apart counts where there is no order"
 
 
 @KINDS
