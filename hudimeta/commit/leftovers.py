@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from hudimeta.commit.locks.protocol import LOCK_FOLDER
+from hudimeta.engine.machine import now_ms
 from hudimeta.errors import NotFound
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import PROPERTIES_COMMENT
-from hudimeta.storage import TEMPORARY_SUFFIX, Storage, join
+from hudimeta.storage import TEMPORARY_SUFFIX, FileInfo, Storage, join
 from hudimeta.storage.at_once import at_once, delete_files
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline
@@ -17,12 +20,16 @@ from hudimeta.types import Action
 __all__ = ["remove_late_metadata", "remove_temporary_files", "remove_unfinished_metadata", "remove_unnamed_history"]
 
 _OWN = ".hoodie"
+_OF_HUDI = re.compile(r"\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.crc)?$")
+"""End of the names below which Apache Hudi gathers what it then renames."""
+_AN_HOUR_MS = 3_600_000
 
 
 def remove_temporary_files(storage: Storage, timeline: Timeline) -> None:
     """Delete files with a temporary name, below which a local disk gathers the bytes of a file before it appears.
 
-    A writer that is still at work under such a name begins anew. Rows are never written that way.
+    A writer of ours that is still at work under such a name begins anew. Rows are never written that way. Apache Hudi renames
+    within moments, and fails when the file is gone: what bears a temporary name of its goes an hour later.
 
     Args:
         storage: Rooted at the table.
@@ -33,7 +40,13 @@ def remove_temporary_files(storage: Storage, timeline: Timeline) -> None:
     timelines = (timeline.folder, f"{inner}/timeline")
     folders = {_OWN, inner, LOCK_FOLDER, *own, *timelines, *(join(folder, "history") for folder in timelines)}
     entries = (entry for found in at_once(storage.list, sorted(folders), storage) for entry in found)
-    delete_files(storage, [one.path for one in entries if not one.is_folder and one.name.endswith(TEMPORARY_SUFFIX)])
+    delete_files(storage, [one.path for one in entries if not one.is_folder and _is_temporary(one)])
+
+
+def _is_temporary(entry: FileInfo) -> bool:
+    if entry.name.endswith(TEMPORARY_SUFFIX):
+        return True
+    return _OF_HUDI.search(entry.name) is not None and 0 < entry.modified_ms < now_ms() - _AN_HOUR_MS
 
 
 def remove_late_metadata(storage: Storage, timeline: Timeline) -> None:

@@ -213,3 +213,23 @@ def test_an_index_that_is_laid_out_beside_writers_stays(tmp_path: Path) -> None:
     inner.create_inflight(instant, Action.DELTA_COMMIT)
     table.write(Operation.UPSERT, simple_rows(range(2, 6), 2))
     assert [i.time for i in Timeline.load(table.storage.sub(METADATA_ROOT)).pending] == [instant]
+
+
+def test_what_apache_hudi_was_about_to_rename_goes_an_hour_later(tmp_path: Path) -> None:
+    """It fails when such a file is gone, so one that may be a living writer's stays."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    ends = [
+        f"{kind}/{{}}.0b3c9a4e-1111-4222-8333-0123456789ab"
+        for kind in ("timeline", "timeline/history", "metadata/.hoodie/timeline")
+    ]
+    for end in ends:
+        for name in ("20260101000000000.commit.requested", "manifest_9"):
+            table.storage.put(".hoodie/" + end.format(f"old_{name}"), b"")
+            table.storage.put(".hoodie/" + end.format(f"new_{name}"), b"")
+            os.utime(Path(table.path, ".hoodie", end.format(f"old_{name}")), (1, 1))
+    Table(table.path).recover()
+    left = [path.name for path in Path(table.path).rglob("*-0123456789ab")]
+    assert len(left) == 2 * len(ends)
+    assert all(name.startswith("new_") for name in left)
+    table.check()
