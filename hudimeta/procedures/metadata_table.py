@@ -235,5 +235,13 @@ PROCEDURES = (
         _init,
         note="Every commit keeps it in step, so nothing is synchronised.",
     ),
-    Procedure("delete_metadata_table", "@table string!", "result string", "Remove it, with all indexes.", _delete, acts=True),
+    Procedure(
+        "delete_metadata_table",
+        "@table string!",
+        "result string",
+        "Remove it, with all indexes; a statement may name several tables, separated by commas.",
+        _delete,
+        acts=True,
+        takes_several=True,
+    ),
 )

@@ -113,6 +113,7 @@ class Procedure:
         why: Of one that does not run: why, and what to do instead.
         acts: It may change the table.
         note: What it does otherwise than Apache Hudi; "" for nothing.
+        takes_several: A statement may name several tables, separated by commas; nothing is done unless all are there.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Procedure:
     why: str = ""
     acts: bool = False
     note: str = ""
+    takes_several: bool = False
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -50,6 +50,26 @@ def test_call_by_name_by_path_and_by_place(attached: SparkSession, tmp_path: Pat
         attached.sql("DROP TABLE called")
 
 
+def test_metadata_tables_of_several_tables_go_at_once(attached: SparkSession, tmp_path: Path) -> None:
+    """As Apache Hudi takes them; nothing goes where one of the tables is not there."""
+    paths = [tmp_path / name for name in ("one", "two")]
+    for path in paths:
+        attached.sql(
+            f"CREATE TABLE gone_{path.name} (id STRING) USING hudimeta TBLPROPERTIES (primaryKey = 'id') LOCATION '{path}'"
+        )
+        attached.sql(f"INSERT INTO gone_{path.name} VALUES ('a')")
+    try:
+        with pytest.raises(ConfigError, match="gone_three"):
+            attached.sql("CALL delete_metadata_table(table => 'gone_one,gone_three')")
+        assert all((path / ".hoodie" / "metadata").exists() for path in paths)
+        said = attached.sql(f"CALL delete_metadata_table(table => 'gone_one, {paths[1]}')").collect()
+        assert [path.name in text for path, (text,) in zip(paths, said, strict=True)] == [True, True]
+        assert not any((path / ".hoodie" / "metadata").exists() for path in paths)
+    finally:
+        for path in paths:
+            attached.sql(f"DROP TABLE gone_{path.name}")
+
+
 def test_statements_about_compactions_are_those_that_apache_hudi_has(attached: SparkSession, tmp_path: Path) -> None:
     path, options = tmp_path / "t", "TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = 'mor')"
     attached.sql(f"CREATE TABLE compacted (id STRING, ts BIGINT) USING hudimeta {options} LOCATION '{path}'")

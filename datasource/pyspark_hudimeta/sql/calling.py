@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import ConfigError, TableNotFound
@@ -44,10 +45,20 @@ def call(session: SqlSession, statement: CallProcedure) -> DataFrame | None:
         return frame_of(session.spark, procedure, procedure.table([(help_text(arguments["cmd"]),)]))
     if procedure.name == _MAKES_TABLE:
         return run_bootstrap(session.spark, arguments, session.place)
-    table = _table(session, procedure, arguments)
+    tables = [_table(session, procedure, one) for one in _by_table(procedure, arguments)]
     left_out = named if procedure.takes_table else ()
     given = {name: value for name, value in arguments.items() if name not in left_out and value is not None}
-    return table.call(procedure.name, **given)
+    done = [table.call(procedure.name, **given) for table in tables]
+    return reduce(lambda above, below: above.unionAll(below), done)
+
+
+def _by_table(procedure: Procedure, arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The arguments once for each table that the call names."""
+    text = arguments.get("table")
+    if not procedure.takes_several or text is None:
+        return [arguments]
+    names = [name for part in text.split(",") if (name := part.strip())]
+    return [{**arguments, "table": name} for name in names] or [arguments]
 
 
 def procedure_of(statement: CallProcedure) -> Procedure | None:
