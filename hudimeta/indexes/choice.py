@@ -87,6 +87,11 @@ class IndexChoice:
     fallback: IndexKind | None = None
     window: WindowSettings | None = None
 
+    @property
+    def finds_anywhere(self) -> bool:
+        """Whether a key is found in whichever partition it lies: a record window knows those of its days alone."""
+        return self.is_global and self.window is None
+
 
 def choose_index(
     options: Options,

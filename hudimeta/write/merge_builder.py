@@ -159,7 +159,7 @@ class Merge:
         newest = newest_rows(table, target.schema, source, condition, clauses, sides, session.rules.ordering_fields)
         self._target, self._source = target, newest
         self._schemas = (target.schema, source.schema)
-        self._may_move, generator = table.lookup.choice.is_global, table.generator()
+        self._may_move, generator = table.lookup.choice.finds_anywhere, table.generator()
         self._paths = {field.name.partition(".")[0] for field in generator.partitions}
         self._fixed = generator.key_columns if self._may_move else generator.fixed_columns
         self._joined = join(target, newest, condition, sides)

@@ -103,7 +103,7 @@ def changed_batch(
         schema: Data columns to write.
         before: The columns of the partition as they were; None where these do not change.
         generator: Makes partition paths.
-        may_move: The table's keys are unique in all of its partitions.
+        may_move: The table's index finds keys in whichever partition they lie.
 
     Raises:
         CommitError: A row would change its partition, and may not.

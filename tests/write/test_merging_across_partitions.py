@@ -120,6 +120,18 @@ def test_other_indexes_keep_rows_in_their_partition(tmp_path: Path) -> None:
     assert contents(tmp_path) == [("a", "x", "x", 1)]
 
 
+def test_a_record_window_leaves_rows_in_their_partition(tmp_path: Path) -> None:
+    """It would not find those of days before it."""
+    table = create(tmp_path, "COPY_ON_WRITE")
+    table.insert(rows(("a", "2026-01-01", 1, 1), ("b", "2026-11-29", 1, 1)))
+    table.indexes.create(type="record_window", options={"days": 3})
+    source = rows(("a", "2026-11-30", 2, 2), ("b", "2026-11-30", 2, 2))
+    with pytest.raises(ConfigError, match="neither part of the key nor of the partition"):
+        hudimeta.Table(tmp_path).merge(source, "id").when_matched_update({"part": "source.part"}).execute()
+    hudimeta.Table(tmp_path).merge(source, "id").when_matched_update().execute()
+    assert contents(tmp_path) == [("a", "2026-01-01", "2026-01-01", 2), ("b", "2026-11-29", "2026-11-29", 2)]
+
+
 def test_of_one_key_the_newest_row_of_the_source_counts_whatever_its_partition(tmp_path: Path) -> None:
     table = table_of(tmp_path, "COPY_ON_WRITE", "GLOBAL_SIMPLE")
     source = rows(("a", "x", 3, 8), ("a", "y", 4, 9), ("b", "y", 3, 9), ("b", "x", 4, 8))

@@ -167,7 +167,7 @@ class ComputedArrival:
             return known_batch(keyed, schema, deleted=True)
         check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
         was = None if before is None else _typed(before, columns)
-        return changed_batch(keyed, schema, was, table.generator(), may_move=table.lookup.choice.is_global)
+        return changed_batch(keyed, schema, was, table.generator(), may_move=table.lookup.choice.finds_anywhere)
 
 
 def _unmarked(before: pa.Table) -> pa.Table | None:
