@@ -33,7 +33,7 @@ from hudimeta.write.merge_clauses import (
 )
 from hudimeta.write.merge_keys import all_looked_for, key_pairs
 from hudimeta.write.newest_source import newest_rows
-from hudimeta.write.row_changes import changed_batch, known_batch, partial_columns, read_rows, scan_of
+from hudimeta.write.row_changes import changed_batch, check_order, known_batch, partial_columns, read_rows, scan_of
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
@@ -208,7 +208,8 @@ class Merge:
         fields = self._assigned(clause)
         moving = any(field.name in self._paths for field, _ in fields)
         before = own.select([name for name in own.column_names if name in self._paths]) if moving else None
-        rows = new_values(part, fields, own, sides, self._schemas)
+        rows, rules = new_values(part, fields, own, sides, self._schemas), self._session.rules
+        check_order(rows, rules.ordering_fields if rules.by_event_time else ())
         return changed_batch(rows, schema, before, generator, may_move=self._may_move)
 
     def _inserted(self, clause: Clause, part: pa.Table, sides: Sides) -> KeyedBatch:

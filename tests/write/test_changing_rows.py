@@ -329,6 +329,8 @@ def test_merges_that_make_no_sense_are_refused_by_what_is_wrong(tmp_path: Path) 
         table.merge(twins, "id").when_matched_update().execute()
     with pytest.raises(SchemaMismatch, match="part of the record key"):
         table.merge(source, "id").when_not_matched_insert({"fare": 1.0, "part": "'p'", "ts": 1}).execute()
+    with pytest.raises(SchemaMismatch, match="'ts' is null, the table needs a value, because it decides which row is newer"):
+        table.merge(source, "id").when_matched_update({"fare": "source.fare", "ts": "nullif(1, 1)"}).execute()
     assert contents(table) == FIRST
 
 
