@@ -180,7 +180,7 @@ def build_index(
     table = MetadataTable.open(storage, properties, timeline)
     refuse_lost_definitions(table)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
-    writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
+    writer = MetadataWriter(storage, properties.version, times, LocalEngine())
     source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)
     later = None if ahead is None else changes_since(ahead, source)
     if ahead is not None and later is not None:

@@ -113,7 +113,7 @@ def lay_out_indexes(
         Of the indexes that speak of the whole table, whether they lack no row.
     """
     engine = engine or LocalEngine()
-    writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
+    writer = MetadataWriter(storage, properties.version, times, LocalEngine())
     definitions = definitions_of(planned)
     timeline = timeline or properties.load_timeline(storage)
     times.next(timeline.last_time)  # so that all that follows is later than what the table holds, whatever the clock says

@@ -91,7 +91,7 @@ class MetadataCommit:
         self._storage, self.properties, self._times, self._options = storage, properties, times, options
         self._compact_after, self._upkeep = options.get(keys.METADATA_COMPACT_AFTER), Upkeep.of(options)
         self._engine = engine or LocalEngine()
-        self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
+        self._writer = MetadataWriter(storage, properties.version, times, LocalEngine())
         self.notes: list[str] = []  # of the last commit
         self.compacted = self._may_be_due = False
 

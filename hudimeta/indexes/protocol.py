@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.cached import cached_property
 from hudimeta.config import Options
@@ -28,6 +29,7 @@ from hudimeta.metadata.record import RecordLayout
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import waiting_engine
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.slices import build_slices
@@ -193,11 +195,12 @@ class IndexSource:
             task: See `Engine.map`.
             items: Values that stay the same as long as their files do.
         """
+        engine = waiting_engine(self.engine, self.storage, pc.max(self.listing["size"]).as_py() or 0)
         if self.kept is None:
-            return self.engine.map(task, items)
+            return engine.map(task, items)
         known = self.kept.setdefault(f"{what} of {self.schema}", {})
         fresh = [item for item in items if item not in known]
-        known.update(zip(fresh, self.engine.map(task, fresh), strict=True))
+        known.update(zip(fresh, engine.map(task, fresh), strict=True))
         return [known[item] for item in items]
 
     @cached_property

@@ -8,14 +8,16 @@ and is ignored by readers until the next writer removes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timezone
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.engine import Engine, LocalEngine
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import HFileInfo, HFileWriter, KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
@@ -30,7 +32,7 @@ from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import NewFile, Staged, Storage, join
-from hudimeta.storage.at_once import FEW_NEARBY, is_nearby
+from hudimeta.storage.at_once import FEW_NEARBY, is_nearby, waiting_engine
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
@@ -76,12 +78,20 @@ class EncodedBase:
 
 Announce = Callable[[str], AbstractContextManager[object]]
 """Entered around the writing of a file with its path, relative to the metadata table."""
-RunAll = Callable[[Callable[[Any], Any], Iterable[Any]], "list[Any]"]
-"""Runs a task on every item and returns the results in order, as `Engine.map`."""
+_HELD_BYTES = 16 << 20
+"""Of new base files, so many are held and put at once; one that has more is put alone."""
 
 
-def _one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    return [task(item) for item in items]
+def _held(made: Iterable[EncodedBase]) -> Iterator[list[EncodedBase]]:
+    """Base files in portions to put at once, each made when it is asked for."""
+    held, size = list[EncodedBase](), 0
+    for base in made:
+        held.append(base)
+        size += len(base.data)
+        if size >= _HELD_BYTES:
+            yield held
+            held, size = [], 0
+    yield held
 
 
 class MetadataWriter:
@@ -91,12 +101,12 @@ class MetadataWriter:
         storage: Rooted at the data table.
         table_version: 8 or 9; decides the layout of the records.
         times: Makes instants.
-        run_all: Runs what can be done side by side; None for one after the other.
+        engine: Runs what can be done side by side; None for one after the other.
     """
 
-    def __init__(self, storage: Storage, table_version: int, times: InstantGenerator, run_all: RunAll | None = None) -> None:
+    def __init__(self, storage: Storage, table_version: int, times: InstantGenerator, engine: Engine | None = None) -> None:
         self._storage = storage.sub(METADATA_ROOT)
-        self._run_all = run_all or _one_by_one
+        self._run_all = waiting_engine(engine or LocalEngine(1), storage).map
         self._timeline = TimelineWriter(self._storage)
         self._version = table_version
         self._times = times
@@ -135,7 +145,7 @@ class MetadataWriter:
             partition: Its name.
             instant: Of its creation.
             groups: How many file groups it has, for good.
-            content: The records of each group that has any, sorted by key; one is written before the next is asked for.
+            content: The records of each group that has any, sorted by key; asked for as their files are put, some at a time.
             data_partition: See `PartitionDelta`.
             after: The last time on the metadata timeline.
             ready: Base files that were made before.
@@ -144,9 +154,8 @@ class MetadataWriter:
         self._timeline.create_requested(instant, Action.DELTA_COMMIT)
         self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
         self.lay_groups(partition, instant, groups, data_partition)
-        stats = list(self._run_all(lambda base: self._put_base(partition, base), ready))
-        for group, part in content:
-            stats.append(self._put_base(partition, self.encode_base(partition, group, instant, part, data_partition)))
+        made = (self.encode_base(partition, group, instant, part, data_partition) for group, part in content)
+        stats = [stat for bases in (ready, *_held(made)) for stat in self._run_all(partial(self._put_base, partition), bases)]
         ids = {group: file_group_id(partition, group, data_partition) for group in changes or ()}
         logs = [self._encoded(instant, LOG_TOKEN, ids[group], part) for group, part in (changes or {}).items()]
         stats += [_log_stat(instant, log) for log in self.put_logs(logs)]

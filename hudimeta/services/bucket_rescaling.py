@@ -25,7 +25,6 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.engine import nearby_if_small
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.bucket.look_up import SimpleBuckets, bucket_of_file_id
@@ -42,6 +41,7 @@ from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import engine_of_files
 from hudimeta.table.file_names import WriteToken
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
@@ -249,8 +249,9 @@ class _Rescale:
         )
         works = [work for one in self.plan.partitions for work in self._works(one)]
         works = [replace(work, number=number) for number, work in enumerate(works)]
-        size = sum(one.size for one in self.plan.partitions)
-        return [file for files in nearby_if_small(session.engine, size).map(run, works) for file in files]
+        sizes = [sum(of.size for of in work.slices) for work in works]
+        engine = engine_of_files(session.engine, session.storage, sizes)
+        return [file for files in engine.map(run, works) for file in files]
 
     def _works(self, one: RescaledPartition) -> Iterator[_Work]:
         step, ids = math.gcd(one.before, one.after), SimpleBuckets(self.after, self.fields)

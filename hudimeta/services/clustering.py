@@ -22,7 +22,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.engine import Engine, LocalEngine, nearby_if_small
+from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, UnsupportedFeature
 from hudimeta.indexes.bucket.consistent_hashing import HashRing, HashRings
 from hudimeta.indexes.bucket.ring_changes import (
@@ -48,6 +48,7 @@ from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import is_on_disk
+from hudimeta.storage.at_once import engine_of_files
 from hudimeta.table.file_names import new_file_id
 from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
@@ -212,7 +213,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
         task: ReadTask = reading(session, snapshot, schema, history)
         writer, copies = table.writer(instant, schema), planned.executor in COPYING
         run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
-        engine = _engine_for(session, [one.size for work in works for one in work.slices], copies)
+        engine = _engine_for(session, works, copies)
         written = engine.map(run, works)
     for ring, _ in rings.values():
         put_ring(session.storage, ring)
@@ -236,13 +237,14 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     return session.reported(_report(commit, works, written, planned), write.action)
 
 
-def _engine_for(session: WriteSession, sizes: Sequence[int], copies: bool) -> Engine:
-    """Where groups whose slices have such sizes are put together.
+def _engine_for(session: WriteSession, works: Sequence[GroupWork], copies: bool) -> Engine:
+    """Where groups are put together.
 
     To copy a small file is work of Python's own, which threads hand to and fro, unless they wait for an object store.
     """
-    engine = nearby_if_small(session.engine, sum(sizes))
-    if copies and isinstance(engine, LocalEngine) and is_on_disk(session.storage) and sum(sizes) < _LARGE_FILE * len(sizes):
+    sizes, files = [sum(one.size for one in work.slices) for work in works], sum(len(work.slices) for work in works)
+    engine = engine_of_files(session.engine, session.storage, sizes)
+    if copies and isinstance(engine, LocalEngine) and is_on_disk(session.storage) and sum(sizes) < _LARGE_FILE * files:
         return LocalEngine(1)
     return engine
 

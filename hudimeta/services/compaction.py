@@ -22,7 +22,6 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.engine import nearby_if_small
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metering import Metric, meter_of
 from hudimeta.reports import Report, Reports
@@ -36,6 +35,7 @@ from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import engine_of_files
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.table.file_names import WriteToken
 from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
@@ -233,8 +233,9 @@ def _merge_all(
     history: SchemaHistory | None,
 ) -> list[WrittenFile]:
     task, writer = reading(session, snapshot, data, history), TableFiles(session, snapshot).writer(instant, data)
-    engine = nearby_if_small(session.engine, planned.size)
-    return engine.map(_Merge(session.storage, task, writer), list(enumerate(with_sizes(snapshot, planned.slices))))
+    slices = with_sizes(snapshot, planned.slices)
+    engine = engine_of_files(session.engine, session.storage, [one.size for one in slices])
+    return engine.map(_Merge(session.storage, task, writer), list(enumerate(slices)))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.engine import nearby_if_small
 from hudimeta.errors import CommitConflict, UnsupportedFeature
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.reports import Report, Reports
@@ -38,6 +37,7 @@ from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans, groups_under_clustering, groups_under_compaction
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import engine_of_files
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.table.file_names import WriteToken, parse_base_file, parse_log_file
 from hudimeta.table.key_file import KeyFile
@@ -134,8 +134,7 @@ def plan(session: WriteSession, snapshot: Snapshot) -> LogCompactionPlan:
         before,
         session.options.get(keys.LOG_BLOCKS),
     )
-    size = sum(sum(one.log_sizes) for one in slices)
-    found = nearby_if_small(session.engine, size).map(look, slices)
+    found = engine_of_files(session.engine, session.storage, [sum(one.log_sizes) for one in slices]).map(look, slices)
     return LogCompactionPlan(tuple(one for one in found if one is not None))
 
 
@@ -212,8 +211,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     assert writer is not None, "the plan of a log compaction is made of log files"
     with timings.phase("merge"):
         merge = _Merge(session.storage, reading(session, snapshot, schema, history), writer, _oldest_writer(timeline))
-        size = sum(sum(one.log_sizes) for _, one, _ in works)
-        merged = [one for one in nearby_if_small(session.engine, size).map(merge, works) if one is not None]
+        engine = engine_of_files(session.engine, session.storage, [sum(one.log_sizes) for _, one, _ in works])
+        merged = [one for one in engine.map(merge, works) if one is not None]
     files = [file for one in merged for file in one.files]
     write = OpenWrite.of_plan(timeline, instant, Action.LOG_COMPACTION, Operation.LOG_COMPACT)
     stated = published_schema(schema, session.properties.name, history, instant)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudimeta.commit.session import WriteSession
-from hudimeta.engine import nearby_if_small
 from hudimeta.errors import TableError
 from hudimeta.services import compaction
 from hudimeta.services.plan_runs import put_plan
@@ -18,6 +17,7 @@ from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage.at_once import engine_of_files
 from hudimeta.types import Action, FileGroupId, TableType
 
 __all__ = ["compact_partial_logs"]
@@ -60,9 +60,9 @@ def compact_partial_logs(session: WriteSession, snapshot: Snapshot) -> bool:
 def _slices_with_partial_logs(session: WriteSession, snapshot: Snapshot) -> list[FileSlice]:
     """One task a file slice with logs; of large log files only the headers of blocks are read."""
     slices = [one for one in slices_of(snapshot.slices()) if one.log_files]
-    size = sum(sum(one.log_sizes) for one in slices)
+    engine = engine_of_files(session.engine, session.storage, [sum(one.log_sizes) for one in slices])
     rules = LogFileRules.of(session.storage, session.properties)
-    partial = nearby_if_small(session.engine, size).map(_HoldsPartialUpdates(rules), slices)
+    partial = engine.map(_HoldsPartialUpdates(rules), slices)
     return [one for one, found in zip(slices, partial, strict=True) if found]
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from hudimeta.engine import LocalEngine
+from hudimeta.engine import LocalEngine, nearby_if_small
 from hudimeta.engine.machine import machine
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = [
     "at_once",
     "beside",
     "delete_files",
+    "engine_of_files",
     "files_at_once",
     "is_nearby",
     "pieces_at_once",
@@ -35,6 +36,8 @@ __all__ = [
 PARALLEL_REQUESTS = 16
 PARALLEL_FILES = 8
 """Of a far-away store so many are worked on at once. Each takes several requests, one after the other, that mostly wait."""
+_AT_ONCE_BYTES = 256 << 20
+"""Of stored files, beyond one for each core."""
 FEW_NEARBY = 16
 """Each hand-over to a thread waits for a core, for long where many processes are at work."""
 
@@ -181,13 +184,25 @@ def ahead(more: Callable[[], object], storage: Storage) -> Callable[[], object]:
     return _FILES.pool.submit(more).exception if reads_ahead(storage) else lambda: None
 
 
-def waiting_engine(engine: Engine, storage: Storage, most: int = PARALLEL_FILES) -> Engine:
+def waiting_engine(engine: Engine, storage: Storage, largest: int = 0) -> Engine:
     """The engine for work that mostly waits for a store: where that is far away, of more threads than there are cores.
 
     Args:
         engine: For the rest. Work on executors, and that of an engine with one thread, stays there.
         storage: What is waited for.
-        most: Threads.
+        largest: Bytes of the files, as they are stored, that one task may hold; few large ones are worked on at a time.
     """
+    most = min(PARALLEL_FILES, _AT_ONCE_BYTES // max(1, largest))
     few = isinstance(engine, LocalEngine) and 1 < engine.workers < most
     return LocalEngine(most) if few and reads_ahead(storage) else engine
+
+
+def engine_of_files(engine: Engine, storage: Storage, sizes: Sequence[int]) -> Engine:
+    """The engine for tasks that each read or write some files: see `nearby_if_small` and `waiting_engine`.
+
+    Args:
+        engine: Of the session.
+        storage: Where the files lie.
+        sizes: Bytes of the files of each task, as they are stored.
+    """
+    return waiting_engine(nearby_if_small(engine, sum(sizes)), storage, max(sizes, default=0))

@@ -26,7 +26,7 @@ from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart, natural_row
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
 from hudimeta.slices.stored_rows import StoredRowsReader, with_codes
-from hudimeta.storage.at_once import PARALLEL_FILES, waiting_engine
+from hudimeta.storage.at_once import waiting_engine
 from hudimeta.table.file_names import WriteToken, new_file_id, parse_base_file
 from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
@@ -39,9 +39,6 @@ from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["FileWriters", "WrittenPieces", "execute_pieces", "execute_plan"]
-
-_AT_ONCE_BYTES = 256 << 20
-"""Of base files, as they are stored, that are written anew at a time beyond one for each core."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def _engine_for(pieces: Sequence[GroupRewrite | NewGroup], batch: KeyedBatch, wr
     """Far away each piece waits for some requests, so that more of them are written than there are cores, if they are small."""
     rewritten = (p.base.size for p in pieces if isinstance(p, GroupRewrite) and not (writers.logs is not None and _as_log(p)))
     largest = max(rewritten, default=0) + batch.rows.nbytes // max(1, len(pieces))
-    return waiting_engine(engine, writers.read_base.storage, min(PARALLEL_FILES, _AT_ONCE_BYTES // max(1, largest)))
+    return waiting_engine(engine, writers.read_base.storage, largest)
 
 
 def _as_log(piece: GroupRewrite) -> bool:

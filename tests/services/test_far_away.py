@@ -59,3 +59,28 @@ def test_an_archival_deletes_completed_instants_one_by_one_and_the_rest_at_once(
     )
     assert far.deleted[-6:] == gone
     assert hudimeta.Table(tmp_path / "t").scan().count() == ROWS.num_rows
+
+
+@pytest.mark.parametrize(
+    ("service", "among"),
+    [
+        (lambda table: table.compact(), r"^\d/[^/]+\.parquet$"),
+        (lambda table: table.cluster(["n"]), r"^\d/[^/]+\.parquet$"),
+        (lambda table: table.indexes.create("by_key", "record_index"), r"/?record_index/[^/]+\.hfile$"),
+    ],
+    ids=["compaction", "clustering", "record index"],
+)
+def test_small_files_are_worked_on_at_once_whatever_the_number_of_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service: Callable[[hudimeta.Table], object], among: str
+) -> None:
+    how = {"key": "id", "partition_by": "day", "type": "MERGE_ON_READ", "options": UNTOUCHED}
+    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, **how)
+    table.upsert(ROWS)
+    table.upsert(ROWS)
+    far = FarAway(meeting=6, among=among)
+    far.begin(monkeypatch)
+    service(table)
+    assert far.most >= 6
+    monkeypatch.undo()
+    assert hudimeta.Table(tmp_path / "t").scan().to_table().select(ROWS.column_names).sort_by("id").equals(ROWS)
+    hudimeta.Table(tmp_path / "t").metadata.validate().raise_if_differs()

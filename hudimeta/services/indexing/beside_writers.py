@@ -140,7 +140,7 @@ def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexP
 
 def _make_ahead(session: WriteSession, the_plan: IndexPlan, instant: str, kept: dict[str, dict[Any, Any]]) -> IndexAhead | None:
     """Make the index without the lock, and read what has come since, again and again until there is little new."""
-    writer = MetadataWriter(session.storage, session.properties.version, session.times, LocalEngine().map)
+    writer = MetadataWriter(session.storage, session.properties.version, session.times, LocalEngine())
     ahead: IndexAhead | None = None
     for _ in range(_MOST_LOOKS):
         began = monotonic()

@@ -156,7 +156,7 @@ def _take_back(storage: Storage, folder: str, instant: str) -> None:
 def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> Made:
     storage, times = session.fenced, session.times
     inner = storage.sub(METADATA_ROOT)
-    writer = MetadataWriter(storage, session.properties.version, times, LocalEngine().map)
+    writer = MetadataWriter(storage, session.properties.version, times, LocalEngine())
     timelines = TimelineWriter(inner, table.timeline.folder)
     groups = [(name, group) for name in table.ready for group in table.file_groups(name)]
     plan = compaction.MetadataCompactionPlan([(name, group) for name, group in groups if group.base or group.logs])

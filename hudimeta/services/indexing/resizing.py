@@ -131,7 +131,7 @@ def _resized(
     action = Action.COMPACTION if groups > len(have) else Action.REPLACE_COMMIT
     storage, times = session.fenced, session.times
     inner = storage.sub(METADATA_ROOT)
-    writer = MetadataWriter(storage, session.properties.version, times, LocalEngine().map)
+    writer = MetadataWriter(storage, session.properties.version, times, LocalEngine())
     timelines = TimelineWriter(inner, table.timeline.folder)
     old = {group.file_id: group for group in have}
     proven = _PARTITION in proven_indexes(table)
