@@ -33,7 +33,7 @@ from hudimeta.write.merge_clauses import (
 )
 from hudimeta.write.merge_keys import all_looked_for, key_pairs
 from hudimeta.write.newest_source import newest_rows
-from hudimeta.write.row_changes import changed_batch, check_order, known_batch, partial_columns, read_rows, scan_of
+from hudimeta.write.row_changes import changed_batch, known_batch, partial_columns, read_rows, scan_of
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
@@ -202,15 +202,12 @@ class Merge:
         return np.concatenate(changed)
 
     def _changed(self, clause: Clause, own: pa.Table, part: pa.Table, sides: Sides) -> KeyedBatch:
-        schema, generator = self._table.snapshot.file_schema, self._table.generator()
         if clause.deletes:
-            return known_batch(own, schema, deleted=True)
+            return known_batch(own, self._table.snapshot.file_schema, deleted=True)
         fields = self._assigned(clause)
         moving = any(field.name in self._paths for field, _ in fields)
         before = own.select([name for name in own.column_names if name in self._paths]) if moving else None
-        rows, rules = new_values(part, fields, own, sides, self._schemas), self._session.rules
-        check_order(rows, rules.ordering_fields if rules.by_event_time else ())
-        return changed_batch(rows, schema, before, generator, may_move=self._may_move)
+        return changed_batch(self._session, self._table, new_values(part, fields, own, sides, self._schemas), before)
 
     def _inserted(self, clause: Clause, part: pa.Table, sides: Sides) -> KeyedBatch:
         schema, wider = self._table.snapshot.file_schema, self._insertable

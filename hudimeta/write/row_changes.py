@@ -19,11 +19,12 @@ from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.formats.plain_arrays import scalar_of, single_array
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, assigned_fields
-from hudimeta.keys import FILE_NAME_COLUMN, KeyGenerator
+from hudimeta.keys import FILE_NAME_COLUMN
 from hudimeta.predicate import Where
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
 from hudimeta.schema import conform
+from hudimeta.slices.log_parts import deleted_rows
 from hudimeta.slices.merge_rules import DELETED_COLUMN, KEY_COLUMN, OPERATION_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.types import Operation, TableType
@@ -36,7 +37,6 @@ __all__ = [
     "WHERE_ROWS_LIE",
     "RowChange",
     "changed_batch",
-    "check_order",
     "delete_where",
     "known_batch",
     "named_by_deletes",
@@ -91,31 +91,33 @@ def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBat
     return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted), groups)
 
 
-def changed_batch(
-    rows: pa.Table, schema: pa.Schema, before: pa.Table | None, generator: KeyGenerator, *, may_move: bool
-) -> KeyedBatch:
+def changed_batch(session: WriteSession, table: TableFiles, rows: pa.Table, before: pa.Table | None = None) -> KeyedBatch:
     """Rows of the table with new values, as rows to write: each in the partition that its columns name now.
 
     They lie where their meta columns say all the same: a global index moves them from there, or leaves them (see `moves`).
+    What marks a row as a delete deletes it, as where it comes from outside.
 
     Args:
+        session: The table.
+        table: The table at the moment of the write.
         rows: With meta columns.
-        schema: Data columns to write.
         before: The columns of the partition as they were; None where these do not change.
-        generator: Makes partition paths.
-        may_move: The table's index finds keys in whichever partition they lie.
 
     Raises:
+        SchemaMismatch: No ordering value.
         CommitError: A row would change its partition, and may not.
     """
-    batch = known_batch(rows, schema, deleted=False)
+    rules, generator = session.rules, table.generator()
+    check_order(rows, rules.ordering_fields if rules.by_event_time else ())
+    batch = known_batch(rows, table.snapshot.file_schema, deleted=False)
+    batch = replace(batch, deleted=deleted_rows(batch.rows, rules))
     if before is None:
         return batch
     was, now = (single_array(generator.partition_paths(one)) for one in (before, rows))
     moved = pc.not_equal(was, now)
     if not pc.any(moved).as_py():
         return batch
-    if not may_move:
+    if not table.lookup.choice.finds_anywhere:
         first, columns = pc.index(moved, True).as_py(), " and ".join(before.column_names)
         raise CommitError(
             f"a MERGE would change column {columns} of a row of partition '{was[first]}', which would be of '{now[first]}'",
@@ -166,9 +168,8 @@ class RowChange:
         for field, value in fields:
             at = rows.schema.get_field_index(field.name)
             changed = changed.set_column(at, field, assigned_column(value, field, rows))
-        check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
         only = partial_columns(session, table, [field.name for field, _ in fields])
-        return Prepared(known_batch(changed, schema, deleted=False), schema, only, rests_on_rows=True)
+        return Prepared(changed_batch(session, table, changed), schema, only, rests_on_rows=True)
 
 
 def named_by_deletes(session: WriteSession, snapshot: Snapshot) -> pa.Schema:

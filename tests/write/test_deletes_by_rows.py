@@ -53,6 +53,23 @@ def orders_of_deletes(path: Path) -> list[tuple[str, int | None]]:
 
 
 @BOTH
+@pytest.mark.parametrize("column", ["_hoodie_is_deleted", "op"])
+def test_updates_and_merges_that_mark_a_row_delete_it(tmp_path: Path, kind: str, column: str) -> None:
+    own = {FIELD: "op", MARKER: "D"} if column == "op" else {}
+    mark = dict.fromkeys(range(10), "D") if own else dict.fromkeys(range(10), True)
+    schema = rows(range(0), 0, column=column).schema
+    Table.create(tmp_path, schema, key="id", ordering="ts", type=kind, indexes=["record_index"], options=own)
+    table = Table(tmp_path, own)
+    table.upsert(rows(range(6), 1, column=column))
+    assert table.update({column: "'D'" if own else True, "ts": 2}, "id = 'k0'").deleted == 1
+    assert table.merge(rows(range(1, 3), 2, mark, column), "id").when_matched_update().execute().deleted == 2
+    assert keys(tmp_path, own) == ["k3", "k4", "k5"]
+    table.merge(rows(range(3, 5), 0, mark, column), "id").when_matched_update().execute()
+    assert keys(tmp_path, own) == ["k3", "k4", "k5"], "they are older"
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
 @pytest.mark.parametrize("ordering", ["ts", ()], ids=["event time", "commit time"])
 def test_marked_rows_delete_and_are_never_stored(tmp_path: Path, kind: str, ordering: str) -> None:
     path = tmp_path / "t"

@@ -33,7 +33,6 @@ from hudimeta.write.routed.slots import Slots
 from hudimeta.write.row_buckets import batch_of, table_of
 from hudimeta.write.row_changes import (
     changed_batch,
-    check_order,
     known_batch,
     named_by_deletes,
     scan_of,
@@ -165,9 +164,7 @@ class ComputedArrival:
         keyed = with_stated_keys(session, table, meant)
         if action is RowAction.DELETE:
             return known_batch(keyed, schema, deleted=True)
-        check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
-        was = None if before is None else _typed(before, columns)
-        return changed_batch(keyed, schema, was, table.generator(), may_move=table.lookup.choice.finds_anywhere)
+        return changed_batch(session, table, keyed, None if before is None else _typed(before, columns))
 
 
 def _unmarked(before: pa.Table) -> pa.Table | None:
