@@ -65,11 +65,14 @@ class GroupFinder(MetadataCommits):
         storage: Rooted at the metadata table.
         timeline: Of the metadata table.
         data: Timeline of the data table.
+        named: How many partitions the metadata table has.
         logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
     """
 
-    def __init__(self, storage: Storage, timeline: Timeline, data: Timeline, logs_name_base: bool = False) -> None:
-        super().__init__(timeline, data)
+    def __init__(
+        self, storage: Storage, timeline: Timeline, data: Timeline, named: int, *, logs_name_base: bool = False
+    ) -> None:
+        super().__init__(timeline, data, named)
         self.storage, self.logs_name_base = storage, logs_name_base
         self._listed: dict[str, tuple[FileGroup, ...]] = {}
         self._named: dict[str, tuple[FileGroup, ...]] = {}
@@ -86,7 +89,7 @@ class GroupFinder(MetadataCommits):
 
     def makers_of(self, partition: str) -> tuple[Instant, ...]:
         """Commits that may have made base files of a partition: from the newest on, those of the first layout at last."""
-        if partition == files.PARTITION:
+        if partition == files.PARTITION and not self.may_be_laid_out_twice:
             # It begins anew only together with the whole metadata table.
             return tuple(i for i in self.makers if not self.begins_again(i))
         return self.makers

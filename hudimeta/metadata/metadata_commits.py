@@ -38,10 +38,11 @@ class MetadataCommits:
     Args:
         timeline: Of the metadata table.
         data: Timeline of the data table.
+        named: How many partitions the metadata table has.
     """
 
-    def __init__(self, timeline: Timeline, data: Timeline) -> None:
-        self.timeline, self.data = timeline, data
+    def __init__(self, timeline: Timeline, data: Timeline, named: int) -> None:
+        self.timeline, self.data, self._named_partitions = timeline, data, named
 
     def is_visible(self, instant: str) -> bool:
         """True when what an instant wrote into the metadata table counts."""
@@ -106,10 +107,22 @@ class MetadataCommits:
 
     @cached_property
     def makers(self) -> tuple[Instant, ...]:
-        """Commits that may have made base files, newest first."""
+        """Commits that may have made base files, newest first.
+
+        Those of the first layout have no order, as each made another partition, unless one was laid out twice.
+        """
         again = [i for i in self.initialisers if i.time >= INIT_BELOW or self.begins_again(i)]
         first = [i for i in self.initialisers if i not in again]
+        if self.may_be_laid_out_twice:
+            first.sort(key=lambda i: i.completion_order, reverse=True)
         return (*sorted((*self.compactions, *again), key=lambda i: i.completion_order, reverse=True), *first)
+
+    @property
+    def may_be_laid_out_twice(self) -> bool:
+        """True when there were more layouts than there are partitions: an index was dropped, or who built the metadata table
+        died on the way, and Apache Hudi laid it out once more, the listing of files as well, over what was there.
+        """
+        return sum(i.time < INIT_BELOW for i in self.initialisers) > self._named_partitions
 
     def begins_again(self, instant: Instant) -> bool:
         """True for a delta commit before all time that was completed after one that went with a write."""

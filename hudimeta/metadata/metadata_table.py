@@ -66,7 +66,7 @@ class MetadataTable:
         self._table_storage, self._properties = storage, properties
         inner = storage.sub(METADATA_ROOT)
         self._meter = meter_of(storage)
-        self._finder = GroupFinder(inner, timeline, data_timeline, logs_name_base=legacy)
+        self._finder = GroupFinder(inner, timeline, data_timeline, len(self.ready), logs_name_base=legacy)
         kept = kept_for(storage, self.ready, self._finder.initialisers)
         self._sources = SliceFiles(inner, legacy, kept, self._finder.is_visible)
         self._listing = FileListing(self._finder, self._sources, self._meter, kept.rows)

@@ -42,11 +42,12 @@ def begin_again(table: ModelledTable, partition: str, before_all_time: str, *, l
     """
     session = table.session()
     timeline = session.properties.load_timeline(table.storage)
-    shutil.rmtree(Path(table.path, METADATA, partition))
     metadata = hudimeta.Table(table.path).metadata
+    listing = metadata.files()
+    shutil.rmtree(Path(table.path, METADATA, partition))
     writer = MetadataWriter(table.storage, session.properties.version, session.times)
     schema = session.snapshot_at(timeline).file_schema
-    source = index_source(session, timeline, schema, writer, metadata.files(), metadata.index_definitions)
+    source = index_source(session, timeline, schema, writer, listing, metadata.index_definitions)
     built = maintainer_for(partition).build(partition, source)
     content = [] if leave_out else [(group, records) for group, records in built.content if len(records)]
     writer.initialise(partition, before_all_time, built.groups, content, after=metadata.timeline.last_time)
@@ -108,6 +109,23 @@ def test_a_later_index_hides_no_file_group_of_before(tmp_path: Path) -> None:
     begin_again(table, "column_stats", "0" * 17)
     assert_sound(table)
     table.write(Operation.UPSERT, simple_rows(range(3, 30), 9))
+    assert_sound(table)
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["before any write", "after writes"])
+def test_a_metadata_table_that_apache_hudi_laid_out_once_more(tmp_path: Path, written: bool) -> None:
+    """Over one that a process had not built to its end, or not deleted to its end: the commits of that one are still there."""
+    table = grown(tmp_path / "t", {} if written else {"hoodie.metadata.enable": "false"})
+    if not written:
+        hudimeta.Table(table.path, OPTIONS).metadata.rebuild()
+    kept = ("files", "column_stats", "partition_stats")
+    for number, name in enumerate(kept):
+        begin_again(table, name, f"{90 + number:017d}")
+    for name in ("bloom_filters", "record_index"):
+        shutil.rmtree(Path(table.path, METADATA, name))
+    update(table.storage, {"hoodie.table.metadata.partitions": ",".join(kept)})
+    assert_sound(table)
+    table.write(Operation.UPSERT, simple_rows(range(3, 12), 9))
     assert_sound(table)
 
 

@@ -119,7 +119,7 @@ def test_a_commit_is_read_where_that_spares_several_logs(tmp_path: Path, monkeyp
     def fresh() -> GroupFinder:
         """One that has read no commit yet."""
         data = made.session().properties.load_timeline(storage)
-        return GroupFinder(storage.sub(METADATA_ROOT), metadata.timeline, data)
+        return GroupFinder(storage.sub(METADATA_ROOT), metadata.timeline, data, len(metadata.ready))
 
     mark = len(storage.log)
     (alone,) = (stated_logs.only_logs_of(fresh(), record_index.PARTITION, keys(7), groups[:1]),)
