@@ -16,7 +16,9 @@ from hudimeta.commit.markers import Marker, MarkerKind, marker_folder, write_mar
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.table.properties import update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock, Timeline
@@ -233,3 +235,19 @@ def test_what_apache_hudi_was_about_to_rename_goes_an_hour_later(tmp_path: Path)
     assert len(left) == 2 * len(ends)
     assert all(name.startswith("new_") for name in left)
     table.check()
+
+
+def test_an_index_whose_building_died_can_be_given_up(tmp_path: Path) -> None:
+    """Only the properties tell that Apache Hudi builds one, and no writer of ours keeps it meanwhile."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    update(table.storage, {"hoodie.table.metadata.partitions.inflight": "bloom_filters"})
+    table.storage.put(f"{METADATA_ROOT}/bloom_filters/.hoodie_partition_metadata", b"half")
+    with pytest.raises(
+        UnsupportedFeature, match=r"builds the index bloom_filters .* t\.metadata\.drop_index\('bloom_filters'\)"
+    ):
+        Table(table.path).upsert(simple_rows(range(2, 6), 2))
+    Table(table.path).metadata.drop_index("bloom_filters")
+    table.write(Operation.UPSERT, simple_rows(range(2, 6), 2))
+    table.check()
+    check_all(table.storage)
