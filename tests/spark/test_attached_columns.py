@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark_hudimeta
@@ -79,6 +81,44 @@ def test_partition_values_are_no_text_of_sql(attached: SparkSession, tmp_path: P
     for frame in (load(attached, tmp_path / "t"), pyspark_hudimeta.HudiTable(attached, str(tmp_path / "t")).scan().to_df()):
         assert sorted(map(tuple, frame.select("id", "part").collect())) == expected
         assert ids(frame.where(frame.part == values[0])) == [0]
+
+
+MOMENT = datetime.datetime(2024, 1, 1, 3, 4, 5, 123456)
+
+
+def told(value: Any, kind: pa.DataType) -> object:
+    """A value of a row of Spark's, which has moments in the zone of this machine, as Arrow gives it."""
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return value.astimezone(datetime.timezone.utc)
+    return bytes(value) if pa.types.is_binary(kind) else value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.binary(), b"\x00\xff"),
+        (pa.timestamp("us", "UTC"), MOMENT.replace(tzinfo=datetime.timezone.utc)),
+        (pa.timestamp("us"), MOMENT),
+        (pa.decimal128(8, 2), decimal.Decimal("1.50")),
+        (pa.float64(), 0.5),
+        (pa.float32(), 0.5),
+    ],
+    ids=str,
+)
+def test_values_of_every_type_come_from_the_path(
+    attached: SparkSession, tmp_path: Path, kind: pa.DataType, value: object
+) -> None:
+    """Of columns that no file holds; Spark's own scan takes constants of few types."""
+    given = pa.table({"id": ["a", "b"], "at": pa.array([value, None], kind)})
+    options = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    table = hudimeta.Table.create(tmp_path / "t", given.schema, key="id", partition_by="at", options=options)
+    table.insert(given)
+    (found,) = table.scan("id = 'a'").to_table()["at"].to_pylist()
+    assert found == value
+    for frame in (load(attached, tmp_path / "t"), HudiTable(attached, str(tmp_path / "t")).scan().to_df()):
+        (row,) = frame.where("id = 'a'").collect()
+        assert told(row.at, kind) == value
+        assert ids(frame.where("at IS NULL")) == ["b"]
 
 
 def test_settings_of_the_session_are_options_of_its_reads(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
     from pyspark_hudimeta.native.staging import Staging
 
-__all__ = ["Directories", "satisfying"]
+__all__ = ["Directories", "is_constant", "satisfying"]
 
 MANY = 200
 """From so many files on they go to the JVM as one manifest, in about 50 ms, and not one by one in half a millisecond each."""
@@ -34,6 +34,13 @@ _SETTERS = {
     "boolean": "setBoolean",
     "date": "setInt",
 }
+
+
+def is_constant(kind: pa.DataType) -> bool:
+    """Whether a list of files can state values of a type: Catalyst has moments, decimals and bytes in forms of its own."""
+    types = pa.types
+    plain = types.is_string(kind) or types.is_boolean(kind) or types.is_date32(kind) or types.is_float64(kind)
+    return bool(plain or types.is_integer(kind))
 
 
 class Directories:

@@ -35,7 +35,7 @@ from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import check_native_files
 from hudimeta.types import QueryType, TableType
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.native.file_directories import Directories, satisfying
+from pyspark_hudimeta.native.file_directories import Directories, is_constant, satisfying
 from pyspark_hudimeta.native.file_index import SparkFileIndex
 from pyspark_hudimeta.native.manifest import MANIFEST_FILES, base_files, file_uri
 from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
@@ -124,7 +124,8 @@ class NativeTable:
         unlike = unlike_column(self._snapshot.schema, self._snapshot.schema.arrow.names)
         if unlike:
             return unlike
-        exact = self._path_values(pa.array([], pa.string())).column_names
+        stated = self._path_values(pa.array([], pa.string())).schema
+        exact = {field.name for field in stated if is_constant(field.type)}
         unclear = [name for name in self.from_path if name not in exact]
         return f"column {unclear[0]} is nowhere but in the partition paths, which do not state it exactly" if unclear else ""
 

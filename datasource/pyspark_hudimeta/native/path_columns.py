@@ -8,6 +8,7 @@ column is the element of an array of all values at that number.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class PathColumns:
             frame: Of the numbered files.
         """
         from pyspark.sql.functions import element_at, from_json, lit, unix_millis
-        from pyspark.sql.types import ArrayType
+        from pyspark.sql.types import ArrayType, BinaryType
 
         if not self.values.num_columns:
             return frame
@@ -82,12 +83,15 @@ class PathColumns:
         columns = {}
         for column in spark_schema(self.values.schema):
             texts = json.dumps([None if v is None else _text(v) for v in self.values.column(column.name).to_pylist()])
+            kind = "array<binary>" if column.dataType == BinaryType() else "array<string>"
             # As a literal: in the text of an expression Spark would replace `${...}`.
-            values = from_json(lit(texts), "array<string>").cast(ArrayType(column.dataType))
+            values = from_json(lit(texts), kind).cast(ArrayType(column.dataType))
             columns[column.name] = element_at(values, number)
         return frame.withColumns(columns)
 
 
 def _text(value: object) -> str:
-    """A value as Spark casts it from a text."""
+    """A value as Spark casts it from a text, or reads bytes from JSON."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     return str(value).lower() if isinstance(value, bool) else str(value)
