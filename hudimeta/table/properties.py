@@ -39,6 +39,8 @@ _FOLDER = ".hoodie"
 _TRIES = 5
 """So often the file is looked at again when it was changed meanwhile: under the lock only by who does not heed it."""
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+_FIRST_WITH_HISTORY = 8
+"""Older tables archived into log files, of which Apache Hudi makes a history whose files are not in order (`History`)."""
 _BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC", "LANCE")
 
 
@@ -132,7 +134,15 @@ class TableProperties(PropertyTexts):
     def load_timeline(self, storage: Storage, sleep: Callable[[float], None] = pause) -> Timeline:
         """List the table's timeline; `storage` is rooted at the table. Raises TableError when it is lost."""
         folder = self.timeline_folder
-        timeline = Timeline.load(storage, folder, self.layout, history_folder=self.history_folder, zone=self.zone, sleep=sleep)
+        timeline = Timeline.load(
+            storage,
+            folder,
+            self.layout,
+            history_folder=self.history_folder,
+            zone=self.zone,
+            sleep=sleep,
+            history_in_order=(self.initial_version or _FIRST_WITH_HISTORY) >= _FIRST_WITH_HISTORY,
+        )
         if not timeline.instants and self.layout == LAYOUT_V2:
             from hudimeta.table.remembered import refuse_lost_timeline
 

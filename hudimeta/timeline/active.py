@@ -75,6 +75,7 @@ class Timeline:
         zone: tzinfo | None = timezone.utc,
         sleep: Callable[[float], None] = pause,
         place: str = "",
+        history_in_order: bool = True,
     ) -> Timeline:
         """List the timeline: one request, unless somebody is writing an instant just now.
 
@@ -88,9 +89,10 @@ class Timeline:
             zone: The table's zone, None for the machine's. Only completion times that no name tells depend on it.
             sleep: Waits so many seconds.
             place: Where the root is within the user's table, for errors; "" for the table itself.
+            history_in_order: See `History`.
         """
         default = join(folder, "archived" if layout == LAYOUT_V1 else "history")
-        history = History(storage, history_folder or default, layout)
+        history = History(storage, history_folder or default, layout, in_order=history_in_order)
         listing = list_instants(storage, folder, layout, zone, sleep, place)
         timeline = cls(listing, storage, folder, layout, zone, history, place)
         timeline._follow_kept(storage)

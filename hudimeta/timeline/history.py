@@ -123,10 +123,13 @@ class History:
         storage: Rooted at the table.
         folder: The history's folder, relative to the table; for layout 1 that of the old archive.
         layout: Of the timeline it belongs to.
+        in_order: Names of files say between which instants they lie. They do not where Apache Hudi moved what version 6 had
+            archived: it takes the newest file first, in each of them cleans before commits, and names ten instants after the
+            first and the last that it came to.
     """
 
-    def __init__(self, storage: Storage, folder: str, layout: int) -> None:
-        self._storage, self._folder, self._layout = storage, folder, layout
+    def __init__(self, storage: Storage, folder: str, layout: int, *, in_order: bool = True) -> None:
+        self._storage, self._folder, self._layout, self._in_order = storage, folder, layout, in_order
         self._times: pa.Table | None = None
         self._times_since = ""
 
@@ -247,13 +250,16 @@ class History:
     def _read(self, columns: Sequence[str], since: str, until: str | None) -> pa.Table:
         import pyarrow as pa
 
-        entries = [] if self._layout == 1 else [e for e in self.manifest() if _may_hold(e.name, since, until)]
-        wanted = list(dict.fromkeys(("instant_time", *columns)))
+        entries = [] if self._layout == 1 else self.files_between(since, until)
+        wanted = list(dict.fromkeys(("instant_time", "action", *columns)))
         parts = files_at_once(lambda entry: self.read_file(entry.name, wanted, entry.size), entries, self._storage)
         if not parts:
             return no_rows(_schema(wanted)).select(list(columns))
-        rows: pa.Table = pa.concat_tables(parts).sort_by("instant_time").select(list(columns))
-        return rows
+        return _each_once(pa.concat_tables(parts).sort_by("instant_time")).select(list(columns))
+
+    def files_between(self, since: str, until: str | None = None) -> list[ManifestEntry]:
+        """The files of the history that may hold instants between two, both included; None for no end."""
+        return [e for e in self.manifest() if not self._in_order or _may_hold(e.name, since, until)]
 
     def read_file(self, name: str, columns: Sequence[str] = COLUMNS, size: int | None = None) -> pa.Table:
         """Some columns of `load`, of one file of the history.
@@ -287,7 +293,21 @@ class History:
 def _may_hold(name: str, since: str, until: str | None) -> bool:
     """False for a file whose name, `<first>_<last>_<level>.parquet`, says that it has nothing between two instants."""
     parts = name.split("_")
-    return len(parts) != _NAME_PARTS or (parts[1] >= since and (until is None or parts[0] <= until))
+    return len(parts) != _NAME_PARTS or parts[1] < parts[0] or (parts[1] >= since and (until is None or parts[0] <= until))
+
+
+def _each_once(rows: pa.Table) -> pa.Table:
+    """Sorted rows without those of instants that come again: version 6 may have archived one twice."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    times = rows["instant_time"]
+    if len(pc.unique(times)) == len(rows):
+        return rows
+    named = pc.binary_join_element_wise(times, rows["action"], "_").combine_chunks().dictionary_encode()
+    _, first = np.unique(named.indices.to_numpy(), return_index=True)
+    once: pa.Table = rows.take(np.sort(first))
+    return once
 
 
 def _schema(columns: Sequence[str]) -> Any:

@@ -85,7 +85,7 @@ class HistoryWriter:
 
     def known(self, first: str) -> pa.StringArray:
         """Requested times from `first` on that the history holds: a run that died may have added them already."""
-        names = [e.name for e in self._history.manifest() if e.name.split("_")[1] >= first]
+        names = [entry.name for entry in self._history.files_between(first)]
         found = [rows["instant_time"].combine_chunks() for rows in self._read(names)]
         return pa.concat_arrays([pa.array([], pa.string()), *found])
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.storage import CountingStorage, RequestLog, Storage, open_storage
+from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.history import COLUMNS, History, ManifestEntry, decode_manifest, encode_manifest
 
 FOLDER = ".hoodie/timeline/history"
@@ -177,3 +178,39 @@ def test_what_is_no_manifest_is_refused(data: bytes) -> None:
 def test_unknown_members_of_a_manifest_are_skipped() -> None:
     data = b'{"v": 2, "files": [{"fileName": "1_2_0.parquet", "fileLen": 7, "x": null}]}'
     assert decode_manifest(data) == (ManifestEntry("1_2_0.parquet", 7),)
+
+
+def put_rows(storage: Storage, *numbers: int) -> ManifestEntry:
+    """A file of archived commits in the order given, named after the first and the last, as Apache Hudi does it."""
+    times = [at(n) for n in numbers]
+    texts = pa.table({"instantTime": times, "completionTime": times, "action": ["commit"] * len(times)})
+    said = pa.table({"metadata": pa.array([b"m"] * len(times)), "plan": pa.nulls(len(times), pa.binary())})
+    sink = io.BytesIO()
+    pq.write_table(pa.table([*texts.columns, *said.columns], [*texts.column_names, *said.column_names]), sink)
+    entry = ManifestEntry(f"{times[0]}_{times[-1]}_0.parquet", len(sink.getvalue()))
+    storage.put(f"{FOLDER}/{entry.name}", sink.getvalue())
+    return entry
+
+
+def test_files_that_were_moved_out_of_order_are_read_whatever_their_names_say(storage: Storage) -> None:
+    """Apache Hudi moves what version 6 had archived from the newest file on, of which each has cleans before commits."""
+    put_manifest(storage, 1, put_rows(storage, 8, 9, 1, 2), put_rows(storage, 5, 3, 4, 7, 6))
+    storage.put(f".hoodie/timeline/{at(10)}_{at(11)}.commit", b"{}")
+    stated = {"hoodie.table.version": "8", "hoodie.timeline.layout.version": "2", "hoodie.table.initial.version": "6"}
+    history = TableProperties(stated).load_timeline(storage).history
+    assert at(9) in history.load(["instant_time"], at(9))["instant_time"].to_pylist()
+    assert at(7) in history.load(["instant_time"], at(7))["instant_time"].to_pylist()
+    assert at(3) in history.load(["instant_time"], at(3), at(3))["instant_time"].to_pylist()
+    assert times(history) == [at(n) for n in range(1, 10)]
+
+
+def test_names_whose_ends_are_the_wrong_way_round_exclude_nothing(storage: Storage) -> None:
+    put_manifest(storage, 1, put_rows(storage, 8, 9, 1, 2))
+    assert at(9) in History(storage, FOLDER, 2).load(["instant_time"], at(9))["instant_time"].to_pylist()
+    assert at(2) in History(storage, FOLDER, 2).load(["instant_time"], at(2), at(2))["instant_time"].to_pylist()
+
+
+def test_an_instant_that_was_archived_twice_is_there_once(storage: Storage) -> None:
+    """Apache Hudi moves what two files of version 6 hold, one of which is merged out of others, into two files."""
+    put_manifest(storage, 1, put_rows(storage, 1, 2, 3), put_rows(storage, 2, 3, 4))
+    assert [i.time for i in History(storage, FOLDER, 2).instants()] == [at(n) for n in range(1, 5)]
