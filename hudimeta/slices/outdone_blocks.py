@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.log import BlockType, LogBlock, LogFileKeys, keys_of_block
-from hudimeta.formats.plain_arrays import numbers
+from hudimeta.formats.plain_arrays import numbers, numpy_of
 from hudimeta.slices.log_parts import deleted_rows, rows_of
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.ordering import order_codes, ordering_columns
@@ -124,7 +124,7 @@ class _Later:
         codes = order_codes(values)
         unknown = np.zeros(len(codes), bool)
         for value in values:
-            unknown |= value.is_null().to_numpy()
+            unknown |= numpy_of(value.is_null())
         if unknown[later.num_rows :].any():
             return False  # what counts in the place of a null is not for here
         highest = np.full(len(keys), np.iinfo(np.int64).min)
