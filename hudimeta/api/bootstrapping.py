@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hudimeta.config import checked_call
@@ -12,6 +12,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.storage import absolute_location, open_storage
 
 if TYPE_CHECKING:
+    from hudimeta.config import Options
     from hudimeta.engine import Engine
     from hudimeta.services.bootstrapping import BootstrapPlan, BootstrapReport
 
@@ -30,7 +31,20 @@ T = TypeVar("T", bound=_Opened)
 
 
 class Bootstrapped:
-    """Gives `Table` its second way to begin, beside `create`."""
+    """Gives `Table` its other ways to begin, beside `create`: of a dataset, and of a table that was copied or pickled."""
+
+    _options: Options
+    _engine: Engine | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def path(self) -> str:
+            """Where the table is."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[type[Bootstrapped], str, Options, Engine | None]]:
+        # What a table has read meanwhile stays here: it may be large, and memory that is mapped from files goes nowhere.
+        return _opened_anew, (type(self), self.path, self._options, self._engine)
 
     @classmethod
     def bootstrap(
@@ -115,6 +129,10 @@ def bootstrap(
     storage = open_storage(absolute_location(path), given)
     asked = creation_options(storage, name, key, partition_by, ordering, type, indexes, given)
     return bootstrapping.bootstrap(open_storage(absolute_location(source), given), storage, asked, engine, dry_run=dry_run)
+
+
+def _opened_anew(kind: Callable[..., Any], path: str, options: Options, engine: Engine | None) -> Any:
+    return kind(path, options, engine=engine)
 
 
 def _selector(mode: str | None, pattern: str | None) -> dict[str, str]:

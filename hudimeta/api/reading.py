@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
 from hudimeta.config.options import COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
-from hudimeta.read.incremental import Moment, range_of, refuse_range
+from hudimeta.read.incremental import Moment, ReadMoment, range_of, refuse_range
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
 from hudimeta.redaction import redacted
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadRequest", "scan_of"]
 
+_BEFORE_ALL = "19700101000000000"
 _OF_CHANGES = (QueryType.INCREMENTAL, QueryType.CDC)
 
 
@@ -43,6 +44,35 @@ class ReadRequest:
         return QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
 
 
+@redacted
+@dataclass(frozen=True)
+class _AskedMoment(ReadMoment):
+    """The moment that a read asks for; goes to other processes with the table.
+
+    Attributes:
+        request: The arguments.
+        find: Finds the snapshot of a moment, and the mark of its request log.
+        of_changes: A range of commits is read.
+        of_files: Of the range, the files that the commits wrote are needed.
+    """
+
+    request: ReadRequest
+    find: Callable[[str | None], tuple[Snapshot, int]]
+    of_changes: bool
+    of_files: bool
+
+    def __call__(self) -> Moment:
+        snapshot, mark = self.find(self.request.as_of)
+        begin, end = self.request.begin, self.request.end
+        return Moment(snapshot, range_of(snapshot, begin, end, of_files=self.of_files) if self.of_changes else None, mark)
+
+    def settled(self, found: Moment) -> _AskedMoment:
+        if found.changes is None:  # by its newest write: what was asked for may be still to come
+            return replace(self, request=replace(self.request, as_of=found.snapshot.latest_write or _BEFORE_ALL))
+        written = max((write.completed_at for write in found.snapshot.timeline.writes), default=_BEFORE_ALL)
+        return replace(self, request=replace(self.request, end=min(found.changes.end or written, written)))
+
+
 def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None], tuple[Snapshot, int]]) -> Scan:
     """The scan that is asked for.
 
@@ -64,11 +94,7 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
     of_changes = kind in _OF_CHANGES
     as_changes = kind is QueryType.CDC or (of_changes and options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value)
 
-    def opened() -> Moment:
-        snapshot, mark = moment(request.as_of)
-        changes = range_of(snapshot, request.begin, request.end, of_files=as_changes) if of_changes else None
-        return Moment(snapshot, changes, mark)
-
+    opened = _AskedMoment(request, moment, of_changes, as_changes)
     asked = ScanRequest(where, columns, kind, request.timezone, options.get(READ_CORRUPT) == "skip", request.limit)
     if as_changes:
         from hudimeta.read.cdc_scan import ChangeScan

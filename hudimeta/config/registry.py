@@ -203,8 +203,13 @@ class OptionRegistry:
         if key.lower().startswith("hoodie."):
             warn_once(key, f"hudimeta does not know the option {key} and ignores it")
 
-    def read(self, given: Mapping[str, str] | None) -> Options:
-        """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised."""
+    def read(self, given: Mapping[str, str] | Options | None) -> Options:
+        """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised.
+
+        What was read in another process stays as it was read there.
+        """
+        if isinstance(given, Options):
+            return given
         if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
             raise ConfigError("options", given, "a dictionary", 'Give names and values: {"hoodie.table.name": "trips"}.')
         options = Options(self, dict(given or {}), self._usual_options())

@@ -13,6 +13,7 @@ then the read is refused, unless `hoodie.datasource.read.incr.fallback.fulltable
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ __all__ = [
     "EARLIEST",
     "IncrementalRange",
     "Moment",
+    "ReadMoment",
     "is_lost",
     "moment_of",
     "range_of",
@@ -120,6 +122,22 @@ class Moment:
     snapshot: Snapshot
     changes: IncrementalRange | None = None
     mark: int | None = None
+
+
+class ReadMoment(abc.ABC):
+    """Finds the moment of a scan when that is first used."""
+
+    @abc.abstractmethod
+    def __call__(self) -> Moment:
+        """The moment; a read of now finds a later one each time."""
+
+    @abc.abstractmethod
+    def settled(self, found: Moment) -> ReadMoment:
+        """What finds the same moment again, and no later one.
+
+        Args:
+            found: What this has found.
+        """
 
 
 def refuse_range(

@@ -18,10 +18,10 @@ from hudimeta.config.options import LOG_KEYS, RETRY_ON_CLEAN, SPLIT_BYTES
 from hudimeta.errors import ConfigError, FileRemoved, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.column_names import cheapest_column
-from hudimeta.read.incremental import Moment
+from hudimeta.read.incremental import Moment, ReadMoment
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened
-from hudimeta.read.scan_plan import ScanPlan
+from hudimeta.read.scan_plan import ScanPlan, total
 from hudimeta.read.split import Split, first_rows, read_split, rows_of_split
 from hudimeta.redaction import hidden
 from hudimeta.slices.read_task import MergedRange, ReadTask, VisibleInstants, task_at
@@ -97,6 +97,13 @@ class Scan:
     def __repr__(self) -> str:
         where = f" where {self._condition}" if self._condition else ""
         return f"Scan({hidden(self._snapshot.storage.root)}: {', '.join(self._opened.columns)}{where})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and other processes: what is asked, of the moment that is shown here. They plan for themselves."""
+        state = {n: value for n, value in vars(self).items() if not isinstance(getattr(type(self), n, None), cached_property)}
+        if "_opened" in vars(self) and isinstance(self._moment, ReadMoment):
+            state["_moment"] = self._moment.settled(Moment(self._snapshot, self._opened.changes))
+        return {**state, "_counts": ReadCounts(), "_removed": [], "_read_seconds": 0.0}
 
     # Planning
 
@@ -342,7 +349,7 @@ class Scan:
         """What this scan has done so far; planning is done if it was not."""
         planned, snapshot, counts = self._planned, self._snapshot, self._counts
         slices = planned.slices
-        log_files = int(_total(slices.column("log_files"), lengths=True))
+        log_files = int(total(slices.column("log_files"), lengths=True))
         requests = snapshot.storage.log
         return ScanReport(
             table=hidden(snapshot.storage.root),
@@ -358,7 +365,7 @@ class Scan:
             files=planned.files_total,
             files_kept=slices.num_rows - slices.column("base_file").null_count + log_files,
             log_files_kept=log_files,
-            bytes_kept=int(_total(slices.column("base_size")) + _total(slices.column("log_sizes"))),
+            bytes_kept=int(total(slices.column("base_size")) + total(slices.column("log_sizes"))),
             skipped=planned.skipped,
             unused=planned.unused,
             notes=(*planned.notes, *self._remarks()),
@@ -387,14 +394,3 @@ def _may_use_footers(snapshot: Snapshot) -> bool:
     from hudimeta.indexes.allowed import FOOTERS, may_use
 
     return may_use(snapshot, FOOTERS)
-
-
-def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:
-    """Sum of numbers, or of the numbers in lists, or of the lists' lengths."""
-    import pyarrow.compute as pc
-
-    if lengths:
-        column = pc.list_value_length(column)
-    elif pa.types.is_list(column.type):
-        column = pc.list_flatten(column)
-    return pc.sum(column).as_py() or 0

@@ -12,7 +12,7 @@ from hudimeta.read.split import Split, pack_slices
 from hudimeta.reports import Report
 from hudimeta.snapshot.file_slice import slices_of
 
-__all__ = ["ScanPlan"]
+__all__ = ["ScanPlan", "total"]
 
 _SHOWN = 20
 
@@ -48,3 +48,14 @@ class ScanPlan(Report):
         if self.slices.num_rows > _SHOWN:
             lines.append(f"  ... and {self.slices.num_rows - _SHOWN:,} more slices")
         return "\n".join(lines)
+
+
+def total(column: pa.ChunkedArray, lengths: bool = False) -> int:
+    """Sum of numbers, or of the numbers in lists, or of the lists' lengths."""
+    import pyarrow.compute as pc
+
+    if lengths:
+        column = pc.list_value_length(column)
+    elif pa.types.is_list(column.type):
+        column = pc.list_flatten(column)
+    return pc.sum(column).as_py() or 0
