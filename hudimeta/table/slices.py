@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, numpy_of, single_array, texts
 from hudimeta.table.slice_instants import slice_instants
 from hudimeta.table.text_arrays import instant_number, instant_text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["build_slices", "place_files", "slices_and_waiting", "slices_schema", "without_logs"]
 
 _SEGMENT_ROWS = 1 << 15
+_EXTERNAL = "_hudiext"
 
 
 def slices_schema() -> pa.Schema:
@@ -108,6 +110,7 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
 
     names, partitions = _plain_text(files["name"]), _plain_text(files["partition_path"]).dictionary_encode()
     parsed = parse_names(names)
+    _refuse_external_files(names, parsed)
     rows = np.flatnonzero(parsed.valid & _committed(parsed, visibility))
     at = parsed.instants[rows].copy()
     plain = np.flatnonzero(~parsed.is_cdc[rows])
@@ -155,6 +158,7 @@ def _build(
     from hudimeta.table.file_names import parse_names
 
     parsed = parse_names(names)
+    _refuse_external_files(names, parsed)
     files = parsed.valid & ~parsed.is_cdc
     keep = files & _committed(parsed, visibility)
     rows = np.flatnonzero(keep)
@@ -188,6 +192,23 @@ class _Listed:
     parsed: ParsedNames
     rows: np.ndarray[Any, Any]
     group: np.ndarray[Any, Any]
+
+
+def _refuse_external_files(names: pa.StringArray, parsed: ParsedNames) -> None:
+    """Refuse a listing with files that other tools wrote: the metadata table has them as `<name>_<instant>_hudiext`.
+
+    They lie on storage by their own names, which say neither the file group nor the instant; passed over, their rows were lost.
+    """
+    import pyarrow.compute as pc
+
+    if parsed.valid.all():
+        return
+    others = names.filter(booleans(~parsed.valid))
+    found = others.filter(pc.ends_with(others, _EXTERNAL))
+    if len(found):
+        raise UnsupportedFeature(
+            f"base files that Apache Hudi did not write, such as {found[0]}", "Read them with Apache Hudi."
+        )
 
 
 def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:

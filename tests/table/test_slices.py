@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.table import slices
 from hudimeta.table.file_names import parse_base_file, parse_log_file, parse_names
-from hudimeta.table.slices import build_slices
+from hudimeta.table.slices import build_slices, place_files
 from hudimeta.table.visibility import Visibility
 
 INSTANTS = [f"2026010203040{n}000" for n in range(10)]
@@ -110,3 +111,15 @@ def test_many_names_are_parsed_as_one_is(listing: list[str]) -> None:
         assert parsed.instants[at] == int(one.instant.ljust(17, "0"))
         assert parsed.is_log[at] == name.startswith(".")
         assert parsed.is_cdc[at] == name.endswith(".cdc")
+
+
+@pytest.mark.parametrize("name", ["part-0.parquet", "part_1.parquet", "part-0.parquet_20260102030400000_fg%3Dbucket"])
+def test_files_that_other_tools_wrote_are_refused_and_not_passed_over(name: str) -> None:
+    """As the metadata table lists them where Apache XTable made one for their Parquet files."""
+    row = {"partition_path": "", "name": f"{name}_{INSTANTS[0]}_hudiext", "size": 5}
+    mark = {"partition_path": "", "name": ".hoodie_partition_metadata", "size": 5}
+    visibility = Visibility(completions([0] * DONE), INSTANTS[0])
+    for read in (build_slices, place_files):
+        read(pa.Table.from_pylist([mark]), visibility)
+        with pytest.raises(UnsupportedFeature, match="did not write, such as part"):
+            read(pa.Table.from_pylist([mark, row]), visibility)
