@@ -25,6 +25,9 @@ _OF_PARTITIONS: Mapping[tuple[Action, State], tuple[str, tuple[str, ...]]] = {
 _SCHEMA_KEYS = ("schema", "latest_schema")
 """Without these a commit says nothing of the table's columns, and older ones would be believed."""
 
+_EXTERNAL = "_hudiext"
+"""Files that Apache Hudi did not write keep their names, which say nothing of it; reads refuse them for what they are."""
+
 
 def refuse_moved(data: bytes, path: str) -> None:
     """Check a container that may be sealed.
@@ -89,7 +92,7 @@ def refuse_misshapen(record: Mapping[str, Any], instant: InstantFile, path: str)
 def _contradictions(partition: str, stat: Mapping[str, Any], instant: InstantFile) -> Iterable[tuple[str, str]]:
     """What must be and is not, of one write stat."""
     path, file_id = stat.get("path") or "", stat.get("fileId") or ""
-    if not path:
+    if not path or path.endswith(_EXTERNAL):
         return
     folder, _, name = path.rpartition("/")
     if folder != partition:
