@@ -156,9 +156,7 @@ def record_locations(metadata: MetadataTable, keys: pa.Array | Sequence[str]) ->
         MetadataOutOfSync: It was dropped, or built anew, meanwhile.
     """
     wanted = keys if isinstance(keys, pa.Array) else array_of(keys, pa.string())
-    found = metadata.lookup(record_index.PARTITION, wanted)
-    metadata.check_not_dropped(record_index.PARTITION)
-    return found
+    return metadata.of_index(record_index.PARTITION, lambda: metadata.lookup(record_index.PARTITION, wanted))
 
 
 def keys_with_values(metadata: MetadataTable, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
@@ -177,8 +175,7 @@ def keys_with_values(metadata: MetadataTable, name: str, values: pa.Array | Sequ
     """
     given = values if isinstance(values, pa.Array) else array_of(values, pa.string())
     prefixes = secondary_prefixes(given.unique())
-    found = metadata.prefixed(name, prefixes)
-    metadata.check_not_dropped(name)
+    found = metadata.of_index(name, lambda: metadata.prefixed(name, prefixes))
     return found.select(["secondary", "record_key"])
 
 

@@ -16,6 +16,7 @@ from hudimeta.cached import cached_property
 from hudimeta.errors import IndexDropped, IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import files
+from hudimeta.metadata.beginnings import INIT_BELOW
 from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.group_files import FileGroup
@@ -24,8 +25,10 @@ from hudimeta.metadata.kept import kept_for
 from hudimeta.metadata.keys import NO_PARTITION, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
+from hudimeta.metadata.strays import check_in_step
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
+from hudimeta.storage.at_once import beside
 from hudimeta.timeline import Timeline
 from hudimeta.types import Instant
 
@@ -41,11 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MetadataTable"]
 
+Answer = TypeVar("Answer")
 Shaped = TypeVar("Shaped")
 
 _LEGACY_VERSION = 6
-_CREATION = "1"
-"""Instants that create partitions of the metadata table begin with 0."""
 
 
 class MetadataTable:
@@ -98,7 +100,7 @@ class MetadataTable:
         timeline = Timeline.load(inner, folder, 1 if legacy else 2, zone=properties.zone, place=METADATA_ROOT)
         if not timeline.writes:
             raise MetadataOutOfSync(files.PARTITION, "any completed instant")
-        _check_in_step(data_timeline, timeline)
+        check_in_step(data_timeline, timeline)
         table = cls(storage, properties, data_timeline, timeline)
         if earlier is not None:
             table._follow(earlier)
@@ -132,11 +134,13 @@ class MetadataTable:
     @property
     def laid_out(self) -> tuple[Instant, ...]:
         """Delta commits before all time: each laid partitions of the metadata table out, at its completion."""
-        return tuple(i for i in self._finder.initialisers if i.time < _CREATION)
+        return tuple(i for i in self._finder.initialisers if i.time < INIT_BELOW)
 
-    def open_listing(self) -> None:
-        """Read what every look-up of files needs."""
+    def open_listing(self, index: str | None = None) -> None:
+        """Read what every look-up of files needs, and find the file groups of an index, if it is ready."""
         self._listing.open()
+        if index in self.ready:
+            self._finder.numbered(index)
 
     def partitions(self) -> pa.StringArray:
         """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
@@ -333,12 +337,17 @@ class MetadataTable:
     def _definition(self, partition: str) -> IndexDefinition | None:
         return self.index_definitions.get(partition)
 
-    def check_not_dropped(self, partition: str) -> None:
-        """Make sure that a LIST did not meet a drop half-way: with some file groups gone, keys would be sought in wrong ones.
+    def of_index(self, partition: str, ask: Callable[[], Answer]) -> Answer:
+        """What is asked of an index, whose LIST did not meet a drop half-way: with groups gone, keys are sought in wrong ones.
 
         Raises:
             IndexDropped: The table's properties do not name the index any more; a drop takes it out of them first.
         """
+        found = beside(ask, lambda: self._check_not_dropped(partition), self._table_storage)
+        self._check_not_dropped(partition)  # it may have been listed just now
+        return found
+
+    def _check_not_dropped(self, partition: str) -> None:
         if partition in self._checked or not self._finder.is_listed(partition):
             return
         self.check_named(partition, "its files")
@@ -360,30 +369,6 @@ class MetadataTable:
         if partition not in self.ready:
             building = partition in self._properties.metadata_partitions_inflight
             raise IndexNotReady(partition, "still being built" if building else "not built")
-
-
-def _check_in_step(data: Timeline, metadata: Timeline) -> None:
-    """Refuse a metadata table that lacks a completed write, so that its files are missing.
-
-    What it was laid out with is none, nor is a write whose delta commit is archived. Of the delta commits that are active
-    the first to be completed came after the former, the first to be requested after the latter. Neither alone would do:
-    what was planned before the layout and run after it bears an instant from before. Where there is no delta commit yet, as in
-    a copy from the day when the table was made, each write must be known that was completed after the layout was.
-    """
-    known = {i.time for i in metadata.completed}
-    deltas = [i for i in metadata.writes if i.time > _CREATION]
-    requested = min((i.time for i in deltas), default=_CREATION)
-    completed = min((i.completed_at for i in deltas), default=None) or _laid_out(metadata)
-    if completed is None:
-        return
-    missing = [i.time for i in data.writes if i.time > requested and i.completed_at > completed and i.time not in known]
-    if missing:
-        raise MetadataOutOfSync(files.PARTITION, f"the files of instant {missing[0]}")
-
-
-def _laid_out(metadata: Timeline) -> str | None:
-    """When the first partition was laid out; None where no completion times are known (version 6)."""
-    return min((i.completion for i in metadata.writes if i.completion), default=None)
 
 
 def _no_files() -> pa.Table:

@@ -30,13 +30,17 @@ def open_ahead(snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def list_ahead(snapshot: Snapshot) -> Callable[[], object]:
+def list_ahead(snapshot: Snapshot, index: str | None = None) -> Callable[[], object]:
     """Begin to open the listing of a far-away table, into which a write looks as soon as it has begun.
+
+    Args:
+        snapshot: Of the write.
+        index: What it looks its keys up in, of the metadata table's.
 
     Returns:
         What waits for it. What was damaged or not there the write meets again.
     """
-    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.open_listing(), snapshot.storage)
+    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.open_listing(index), snapshot.storage)
 
 
 def _read_newest(snapshot: Snapshot) -> None:

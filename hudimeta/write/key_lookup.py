@@ -23,7 +23,7 @@ from hudimeta.indexes.record_window.look_up import RecordWindowLookUp
 from hudimeta.indexes.simple.look_up import SimpleLookUp
 from hudimeta.indexes.tagging import Index, IndexKind, NewGroups, Tagging
 from hudimeta.keys import PartitionLayout
-from hudimeta.metadata import answers
+from hudimeta.metadata import answers, record_index
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage.at_once import waiting_engine
@@ -87,6 +87,11 @@ class KeyLookup:
         """Which index. Raises as `choose_index` does."""
         session = self._session
         return choose_index(session.options, session.properties, self._is_proven, self._definitions)
+
+    @property
+    def partition_asked(self) -> str | None:
+        """The partition of the metadata table that knows where each key is; None where files are looked into."""
+        return record_index.PARTITION if self.choice.kind is IndexKind.RECORD_INDEX else None
 
     def refuse_rescaled(self, timeline: Timeline, operation: str) -> None:
         """Raise CommitConflict when buckets are counted by other rules now: nobody would look for rows in the old ones.

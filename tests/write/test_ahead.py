@@ -51,3 +51,28 @@ def test_the_base_file_of_an_index_waits_beside_its_logs(tmp_path: Path, monkeyp
     scan = hudimeta.Table(tmp_path / "t").scan("n = 2")
     assert scan.to_table()["id"].to_pylist() == ["b"]
     assert far.most == 2
+
+
+@pytest.mark.parametrize(
+    "among",
+    [
+        r"/record_index$|\.hoodie/timeline/\d+\.deltacommit\.inflight$",
+        r"record_index/\.record-index-\S+\.log\.\S+$|\.hoodie/hoodie\.properties$",
+    ],
+    ids=["its files and the instant", "its logs and whether it was dropped"],
+)
+def test_a_record_index_is_looked_into_beside_what_does_not_need_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str
+) -> None:
+    how = {"key": "id", "partition_by": "day", "type": "MERGE_ON_READ", "indexes": ["record_index"]}
+    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, **how)
+    table.upsert(ROWS.slice(1))
+    table.upsert(ROWS.slice(1))
+    path = Path(shutil.copytree(tmp_path / "t", tmp_path / "elsewhere"))
+    far = FarAway(meeting=2, among=among)
+    far.begin(monkeypatch)
+    hudimeta.Table(path, LOCK).upsert(ROWS.slice(1))
+    assert far.most == 2
+    monkeypatch.undo()
+    assert hudimeta.Table(path).scan().to_table()["id"].to_pylist() == ["b"]
+    hudimeta.Table(path).metadata.validate().raise_if_differs()
