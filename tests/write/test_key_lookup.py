@@ -37,6 +37,6 @@ def test_small_files_far_away_are_rewritten_by_more_threads_than_there_are_cores
     far.begin(monkeypatch)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     if most_bytes is not None:
-        monkeypatch.setattr("hudimeta.write.execution._AT_ONCE_BYTES", most_bytes)
+        monkeypatch.setattr("hudimeta.storage.at_once._AT_ONCE_BYTES", most_bytes)
     assert hudimeta.Table(tmp_path / "t").upsert(rows).updated == 12
     assert far.most == threads
