@@ -4,16 +4,17 @@ From table version 8 on, a write makes log files of its own, which nobody touche
 stated, each of their blocks bears the instant of the file's name, and bytes that are no block are damage. In version 6 the
 writes on a slice append to one another's files, and a dead one leaves a torn block between whole ones; so it is with files that
 an upgraded table keeps from then. Which bytes completed writes stand for is known from their commits, which are read only when
-there are bytes that nobody can read.
+there are bytes that nobody can read. They also tell of a file that no commit names: what an attempt at a task has left that
+was begun again, where storage is listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.log import LogScan, read_blocks
+from hudimeta.formats.log import CorruptSpan, LogScan, read_blocks
 from hudimeta.storage import Storage
 from hudimeta.table.file_names import LogFileName, parse_log_file
 
@@ -39,6 +40,30 @@ class LogFileRules:
         """Of a table with these properties."""
         version = properties.get("hoodie.table.version", "")
         return LogFileRules(storage, version.isdigit() and int(version) <= _LAST_APPENDING_VERSION)
+
+    def checked(self, path: str, size: int, read: Callable[[], LogScan]) -> LogScan:
+        """What is in a log file; nothing but a span of damage where it is damaged, and its instant's commit does not name it.
+
+        Args:
+            path: Of the file.
+            size: In bytes.
+            read: Finds its blocks.
+
+        Raises:
+            CorruptFileError: Damage, or blocks of another file.
+        """
+        try:
+            scan = read()
+            self.check(path, scan)
+        except CorruptFileError:
+            if not self._is_left_over(path):
+                raise
+            return LogScan([], [CorruptSpan(path, 0, size, "damaged, but named by no commit")])
+        return scan
+
+    def _is_left_over(self, path: str) -> bool:
+        name = parse_log_file(path.rpartition("/")[2])
+        return not self.appended and name is not None and _is_named_by_none(self.storage, name)
 
     def check(self, path: str, scan: LogScan) -> None:
         """Refuse a log file that is not what completed writes wrote.
@@ -93,9 +118,21 @@ def read_log_file(rules: LogFileRules, path: str, size: int) -> LogScan:
     data = rules.storage.read(path)
     if len(data) < size:
         raise CorruptFileError(path, len(data), f"the {size} bytes that the table states", f"the file's end after {len(data)}")
-    scan = read_blocks(data, path, None if rules.appended else size)
-    rules.check(path, scan)
-    return scan
+    return rules.checked(path, len(data), lambda: read_blocks(data, path, None if rules.appended else size))
+
+
+def _is_named_by_none(storage: Storage, name: LogFileName) -> bool:
+    """Whether no write of the active timeline, that of a log file's instant among them, says that it wrote the file."""
+    from hudimeta.table import properties as table_properties
+
+    timeline = table_properties.load(storage).load_timeline(storage)
+    timeline.prefetch(timeline.writes)
+    said = {i.time: timeline.metadata(i).get("partitionToWriteStats") or {} for i in timeline.writes}
+    paths = {time: [stat.get("path") for of in stats.values() for stat in of] for time, stats in said.items()}
+    own = paths.get(name.instant, [])
+    # A commit that does not say where its files are knows nothing of this one.
+    named = {(path or "").rpartition("/")[2] for some in paths.values() for path in some}
+    return bool(own) and None not in own and str(name) not in named
 
 
 def _written_ranges(storage: Storage, name: LogFileName) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -74,11 +75,12 @@ class LogFiles:
     def _walked(self, path: str, size: int) -> LogScan:
         found = None
         if size > _WALKED:
-            found = outline_blocks(lambda offset, length: self._storage.read_range(path, offset, length), size, path)
+            with contextlib.suppress(CorruptFileError):  # read whole, it may prove to be nobody's
+                found = outline_blocks(lambda offset, length: self._storage.read_range(path, offset, length), size, path)
         if found is None:
             return outline(read_log_file(self._rules, path, size))
-        self._rules.check(path, found)
-        return found
+        whole = found
+        return self._rules.checked(path, size, lambda: whole)
 
     def with_contents(self, blocks: Sequence[LogBlock]) -> Iterator[LogBlock]:
         """The blocks, in their order, with the contents of those that are outlined, by whomever; a few are read ahead."""

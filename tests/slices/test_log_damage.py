@@ -115,7 +115,35 @@ def test_what_was_added_behind_the_end_is_passed_over_and_reported(pristine: Pat
     assert "100 bytes: after" in span
 
 
+@pytest.mark.parametrize("pristine", ["no metadata table"], indirect=True)
+@pytest.mark.parametrize("length", [0, 3, -9])
+def test_what_another_attempt_left_is_passed_over_and_reported(pristine: Path, length: int, tmp_path: Path) -> None:
+    """Where storage is listed, its file is found too; the commit names that of the attempt which came to its end."""
+    folder = copy_of(pristine, tmp_path / "t")
+    log = logs_of(folder)[1]
+    left = log.with_name(log.name.rpartition("_")[0] + "_9-9-9")
+    left.write_bytes(log.read_bytes()[:length])
+    scan = hudimeta.Table(folder).scan()
+    assert scan.to_table().num_rows == 16
+    assert [span.partition(" ")[0] for span in scan.report.corrupt] == [f"p0/{left.name}"]
+    assert hudimeta.Table(folder).compact()
+    assert hudimeta.Table(folder).scan(where="ts > 1").count() == 12
+
+
 # By Apache Hudi
+
+
+@pytest.mark.parametrize("name", ["deletes_mor", "multi_block_avro"])
+def test_what_another_attempt_of_apache_hudi_left_is_passed_over(rich_table: Unpack, name: str) -> None:
+    folder, listed = rich_table(name, fresh=True), {"hoodie.metadata.enable": "false"}
+    expected = hudimeta.Table(folder, listed).scan().to_table()
+    for path in [path for path in hudimeta.Table(folder).scan().plan().files if ".log." in path]:
+        left = folder / (path.rpartition("_")[0] + "_99-9-9")
+        left.write_bytes((folder / path).read_bytes()[:-3])
+        scan = hudimeta.Table(folder, listed).scan()
+        assert scan.to_table().equals(expected)
+        assert [span.partition(" ")[0] for span in scan.report.corrupt] == [path.rpartition("_")[0] + "_99-9-9"]
+        left.unlink()
 
 
 def test_what_a_commit_wrote_is_told_from_what_a_dead_write_left(rich_table: Unpack) -> None:
