@@ -211,4 +211,4 @@ def translated(path: str) -> Iterator[None]:
         if error.errno == errno.ELOOP:
             raise linked(path) from error
         hint = "Free some space, then write again: what this write left is taken back then." if error.errno in _FULL else ""
-        raise StorageError(path, error.strerror or str(error), hint) from error
+        raise StorageError(path or str(error.filename or ""), error.strerror or str(error), hint) from error

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from hudimeta.engine.machine import pool
 from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.storage import FileInfo, Storage
+from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.table.properties_file import PROPERTIES_PATH
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +21,7 @@ __all__ = [
     "PARTITION_METAFILE",
     "Found",
     "committed_files",
+    "file_of_a_table",
     "find_files",
     "folders_with_files",
     "list_table",
@@ -49,6 +52,18 @@ def list_table(storage: Storage) -> pa.Table:
         partition when no folder of the table has one (tables that other tools copied).
     """
     return _table(_split(storage)[0])
+
+
+def file_of_a_table(storage: Storage) -> str | None:
+    """A file in a folder, or in one below it, by which rows or a whole table are there already; None where there is none."""
+    for folder, entries in _walk(storage):
+        for entry in entries:
+            properties = f"{entry.path}/{PROPERTIES_PATH.rpartition('/')[2]}"
+            if folder and entry.is_folder and entry.name == _HUDI_FOLDER and storage.is_file(properties):
+                return properties
+            if not entry.is_folder and (parse_base_file(entry.name) or parse_log_file(entry.name)):
+                return entry.path
+    return None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from hudimeta.config import HudiWarning
@@ -17,6 +17,7 @@ from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 __all__ = ["Place", "file_above", "find_places", "naming_table_above", "place_within", "table_above"]
 
 _HUDI_FOLDER = PROPERTIES_PATH.partition("/")[0]
+_OTHER_FORMATS = (("_delta_log", "Delta Lake", "deltalake"), ("metadata", "Apache Iceberg", "pyiceberg"))
 _NAMED = 5
 """Folders that a message names; it counts the others."""
 
@@ -108,19 +109,42 @@ def file_above(path: str) -> str | None:
 
 @contextmanager
 def naming_table_above(path: str, options: Mapping[str, str]) -> Iterator[None]:
-    """Let an error that says there is no table name the one in whose folder the path lies.
+    """Let an error that says there is no table name the one in whose folder the path lies, or what else is there.
 
     Raises:
-        TableNotFound: As the block raises it, or with the table above.
+        TableNotFound: As the block raises it, or with the table above, or with what is there.
     """
     try:
         yield
     except TableNotFound as error:
         inside = place_within(path, options)
         if inside is None:
-            raise
+            why, hint = "", ""
+            with suppress(HudiError):  # who may not look there is told nothing more
+                why, hint = _what_else(path, options)
+            if not why:
+                raise
+            raise TableNotFound(path, why, hint) from error
         hint = f"Open {inside.location}; the option hudimeta.partitions={inside.partitions} limits a read to this folder."
         raise TableNotFound(path, f"it is in the folder of the table at {inside.location!r}", hint) from error
+
+
+def _what_else(path: str, options: Mapping[str, str]) -> tuple[str, str]:
+    """What is at a path where no table is, and what to do; empty texts where that says nothing."""
+    file = path if (place := open_storage(path, options).stat("")) is not None and not place.is_folder else None
+    file = file or (file_above(path) if place is None else None)
+    if file is not None:
+        return f"{'it' if file == path else file} is a file", "Give the folder of the table."
+    if place is not None:
+        names = {found.name for found in open_storage(path, options).list("") if found.is_folder}
+        for folder, name, library in _OTHER_FORMATS:
+            if folder in names and (folder != "metadata" or _has_iceberg(path, options)):
+                return f"it is a table of {name}", f"Read it with a library for that format, such as {library}."
+    return "", ""
+
+
+def _has_iceberg(path: str, options: Mapping[str, str]) -> bool:
+    return any(found.name.endswith(".metadata.json") for found in open_storage(path, options).list("metadata"))
 
 
 def _why_no_table(path: str, others: Sequence[str]) -> str:

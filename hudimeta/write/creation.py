@@ -31,6 +31,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
 from hudimeta.table.create import NewTable, create_table_layout
+from hudimeta.table.discovery import file_of_a_table
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import delete_properties, merge_settings, payload_properties
 from hudimeta.table.places import file_above, table_above
@@ -66,7 +67,7 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     rules = _bucket_rules(options, properties)
     clock = clock or SystemClock()
     _check_nothing_is_here(storage)  # before the lock, which leaves a file behind
-    _check_is_in_no_table(storage, options)
+    _check_stands_alone(storage, options)
     with table_lock(storage, options, properties.name).held():
         _check_nothing_is_here(storage)
         storage.delete_folder(METADATA_ROOT)
@@ -95,11 +96,15 @@ def _check_nothing_is_here(storage: Storage) -> None:
         )
 
 
-def _check_is_in_no_table(storage: Storage, options: Options) -> None:
-    """Whoever lists the folders of the table above would take the new one's files for its own."""
+def _check_stands_alone(storage: Storage, options: Options) -> None:
+    """Whoever lists the folders of the outer table would take the inner one's files for its own."""
     above = table_above(storage.root, options.texts)
     if above is not None:
         raise TableError(f"{storage.root} is in the folder of the table at {above}", "Choose a folder beside that table.")
+    found = file_of_a_table(storage)
+    if found is not None:
+        hint = "Choose a folder of its own for the table. If that file is of this one, restore its .hoodie from a copy."
+        raise TableError(f"{storage.root} holds a file of another table, {found}", hint)
 
 
 def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProperties, list[PlannedIndex]]:

@@ -95,3 +95,20 @@ def test_signs_in_the_name_of_a_folder_are_no_pattern_where_a_table_lies_there(t
 def test_a_folder_of_a_table_is_told_from_no_table(two: Path) -> None:
     with pytest.raises(TableNotFound, match=r"it is in the folder of the table at .*trips_a'.*hudimeta.partitions=x limits"):
         hudimeta.Table(two / "trips_a" / "x")
+
+
+@pytest.mark.parametrize(
+    ("made", "opened", "says"),
+    [
+        ("a.parquet", "a.parquet", "it is a file. Give the folder"),
+        ("a.parquet", "a.parquet/t", r"/a\.parquet is a file\. Give the folder"),
+        ("delta/_delta_log/0.json", "delta", "it is a table of Delta Lake. .* such as deltalake"),
+        ("ice/metadata/v1.metadata.json", "ice", "it is a table of Apache Iceberg. .* such as pyiceberg"),
+        ("plain/metadata/notes.txt", "plain", r"there is no \.hoodie/hoodie\.properties"),
+    ],
+)
+def test_what_else_is_there_is_told(tmp_path: Path, made: str, opened: str, says: str) -> None:
+    (tmp_path / made).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / made).write_text("{}")
+    with pytest.raises(TableNotFound, match=rf"no Hudi table at .*{says}"):
+        hudimeta.Table(tmp_path / opened)

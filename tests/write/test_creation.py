@@ -174,6 +174,18 @@ def test_a_table_is_not_created_in_the_folder_of_another(tmp_path: Path, inside:
     assert Table.create(tmp_path / "t2" / inside, SCHEMA, key="id").scan().count() == 0
 
 
+@pytest.mark.parametrize("keeps_metadata", [True, False])
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_a_table_is_not_created_around_another(tmp_path: Path, n_rows: int, keeps_metadata: bool) -> None:
+    inner = Table.create(tmp_path / "all" / "a" / "t", SCHEMA, key="id")
+    inner.upsert(simple_rows(range(n_rows), 1))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(TableError, match=r"/all holds a file of another table, a/t/.*Choose a folder of its own"):
+        Table.create(tmp_path / "all", SCHEMA, key="id", options={"hoodie.metadata.enable": keeps_metadata})
+    assert sorted(tmp_path.rglob("*")) == before
+    assert Table.create(tmp_path / "all" / "b", SCHEMA, key="id").scan().count() == 0
+
+
 def test_a_tilde_is_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
