@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,6 +23,8 @@ __all__ = ["command", "dry_run", "opened_options"]
 
 _STORAGE = "hudimeta.storage."
 _BROKEN_PIPE = 141
+_NOT_WRITTEN = 74
+"""EX_IOERR of sysexits.h."""
 
 Command = Callable[..., tuple[Answer, Exit]]
 
@@ -68,13 +71,24 @@ def _shared(run: Callable[..., None]) -> Callable[..., None]:
 def _answered(run: Command, path: str, given: tuple[Sequence[str], Sequence[str]], output: Output, more: dict[str, Any]) -> int:
     try:
         answer, code = run(_opened(path, *given), **more)
-        output.show(answer)
+        return _written(lambda: output.show(answer), code)
     except HudiError as error:
-        output.fail(error)
-        return exit_of(error)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return _BROKEN_PIPE
+        failed = error
+    return _written(lambda: output.fail(failed), exit_of(failed))
+
+
+def _written(show: Callable[[], None], code: int) -> int:
+    """Show something; the code that is given, or another one where nobody can read it."""
+    try:
+        show()
+        sys.stdout.flush()
+    except OSError as error:
+        # What is left in the buffer would be tried again at the end of the process, and told with a trace.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return _BROKEN_PIPE
+        print(f"the answer cannot be written: {error.strerror}.", file=sys.stderr)
+        return _NOT_WRITTEN
     return code
 
 

@@ -14,6 +14,10 @@ from hudimeta.redaction import hidden
 __all__ = ["Answer", "JsonOutput", "Output", "AnswerRows", "TextOutput", "output_for"]
 
 
+_WIDE = 100_000
+"""Columns of a terminal on which everything fits."""
+
+
 @dataclass(frozen=True)
 class AnswerRows:
     """A small table of an answer.
@@ -92,8 +96,7 @@ class TextOutput:
         print(f"{error.message}." + (f"\n{error.hint}" if error.hint else ""), file=sys.stderr)
 
     def _rows(self, table: AnswerRows) -> None:
-        if sys.stdout.isatty():
-            self._rich(table)
+        if sys.stdout.isatty() and self._rich(table):
             return
         if table.titled:
             print(f"\n{table.name}")
@@ -104,7 +107,8 @@ class TextOutput:
             shown = (cell.rjust(w) if to_right else cell.ljust(w) for cell, w, to_right in zip(row, widths, right, strict=True))
             print("  ".join(shown).rstrip())
 
-    def _rich(self, table: AnswerRows) -> None:
+    def _rich(self, table: AnswerRows) -> bool:
+        """False where the terminal is too narrow: folded into it, no value could be read."""
         from rich.console import Console
         from rich.markup import escape
         from rich.table import Table
@@ -115,7 +119,11 @@ class TextOutput:
             shown.add_column(name, justify="right" if to_right else "left", overflow="fold")
         for row in table.values:
             shown.add_row(*(escape(_text(value)) for value in row))
-        Console().print(shown)
+        console = Console()
+        fits = console.measure(shown, options=console.options.update(max_width=_WIDE)).maximum <= console.width
+        if fits:
+            console.print(shown)
+        return fits
 
 
 def output_for(as_json: bool) -> Output:

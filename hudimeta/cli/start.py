@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 __all__ = ["main"]
@@ -18,7 +20,17 @@ def main() -> None:
         sys.exit(_USAGE)
     from hudimeta.cli.root import root
 
+    _prepare_streams()
     root(prog_name="hudimeta")
+
+
+def _prepare_streams() -> None:
+    """Let names that a terminal cannot show, and outputs that were closed, end no command."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - it lives as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,3 +85,37 @@ def test_an_argument_of_a_procedure_without_a_value_is_named(path: Path) -> None
     assert code == USAGE
     assert "a procedure's argument" in err
     assert "--option" not in err
+
+
+def test_a_table_wider_than_the_terminal_is_not_folded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    rows = AnswerRows("files", ["name", "size"], [("a" * 50, 12)])
+    for width, folded in (("40", False), ("80", True)):
+        monkeypatch.setenv("COLUMNS", width)
+        TextOutput().show(Answer(tables=[rows]))
+        shown = capsys.readouterr().out
+        assert "a" * 50 in shown
+        assert ("┃" in shown) is folded
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_output_that_takes_nothing_is_told_without_a_trace(path: Path, flags: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = command_line("show", path, *flags, stdout=full)
+    assert (done.returncode, done.stderr) == (74, "the answer cannot be written: No space left on device.\n")
+
+
+def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path: Path) -> None:
+    folder = tmp_path / "größe"
+    hudimeta.Table.create(folder, simple_rows([], 0).schema, key="id")
+    shown = command_line("show", folder, stdout=subprocess.PIPE)
+    assert (shown.returncode, shown.stdout.splitlines()[1]) == (DONE, r"name: gr\xf6\xdfe")
+
+
+def command_line(*words: str | Path, stdout: Any) -> subprocess.CompletedProcess[str]:
+    """A run of the console script, on a terminal that shows ASCII."""
+    script = [sys.executable, "-m", "hudimeta", *map(str, words)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    return subprocess.run(script, stdout=stdout, stderr=subprocess.PIPE, env=environment, text=True, check=False)
