@@ -16,7 +16,7 @@ from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage, in_one_go
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
-from hudimeta.write.rows_in import as_stream, as_table, columns_of_python, fitted, without_views
+from hudimeta.write.rows_in import as_stream, as_table, columns_of_python, fitted, from_frame, without_views
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, delete_partitions, prepare, write_prepared
 
@@ -139,7 +139,8 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
 
     def run(session: WriteSession) -> CommitReport:
         def make(table: TableFiles) -> Prepared:
-            return prepare(table, session, operation, fitted(rows, of_python, table.snapshot.file_schema))
+            schema = table.snapshot.file_schema
+            return prepare(table, session, operation, fitted(from_frame(rows, data, schema), of_python, schema))
 
         return write_prepared(session, operation, make)
 

@@ -79,7 +79,7 @@ class SchemaMismatch(SchemaError):
     def __init__(self, column: str, found: object, expected: object, hint: str = "") -> None:
         self.column, self.found, self.expected = column, found, expected
         super().__init__(
-            f"column {column!r} is {found}, the table needs {expected}",
+            f"{'what was given' if column == '*' else f'column {column!r}'} is {found}, the table needs {expected}",
             hint or "Cast or rename the column before writing.",
         )
 

@@ -159,7 +159,8 @@ def parse_json(tree: Any) -> Expr:
     try:
         return _json(tree)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, decimal.InvalidOperation, pa.ArrowInvalid) as error:
-        raise PredicateError(tree, _ALLOWED_TREE, f"{type(error).__name__}: {error}.") from error
+        why = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise PredicateError(tree, _ALLOWED_TREE, f"{why[:1].upper()}{why[1:]}.") from error
 
 
 def _json(tree: Any) -> Expr:
@@ -168,6 +169,8 @@ def _json(tree: Any) -> Expr:
             return Column(tuple(str(tree["col"]).split(".")))
         if "lit" in tree:
             return _json_literal(tree["lit"])
+        if "call" not in tree or "args" not in tree:
+            raise ValueError("a mapping has a column as 'col', a constant as 'lit', or a function as 'call' with its 'args'")
         return Call(str(tree["call"]).lower(), tuple(_json(arg) for arg in tree["args"]))
     op, *args = tree
     word = " ".join(str(op).lower().split())

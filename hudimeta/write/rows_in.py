@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,8 +11,18 @@ import pyarrow as pa
 from hudimeta.errors import SchemaMismatch
 from hudimeta.schema import conform_column, normalise_type
 from hudimeta.schema.promotion import is_list_like
+from hudimeta.write.no_rows import no_rows_at_all
 
-__all__ = ["as_stream", "as_table", "batches_of", "columns_of_python", "fitted", "joined_batches", "without_views"]
+__all__ = [
+    "as_stream",
+    "as_table",
+    "batches_of",
+    "columns_of_python",
+    "fitted",
+    "from_frame",
+    "joined_batches",
+    "without_views",
+]
 
 
 _ADVICE = (
@@ -29,6 +40,7 @@ def as_stream(data: Any) -> pa.RecordBatchReader | None:
     Raises:
         SchemaMismatch: A stream of something else than rows, or of a type that Arrow does not know.
     """
+    data = _collected(data)
     if isinstance(data, pa.RecordBatchReader):
         return data
     if isinstance(data, pa.Table) or not hasattr(data, "__arrow_c_stream__"):
@@ -73,12 +85,13 @@ def as_table(data: Any) -> pa.Table:
 
     Args:
         data: pyarrow Table, RecordBatch or RecordBatchReader; anything with `__arrow_c_stream__` or `__arrow_c_array__`
-            (Polars, DuckDB relations, nanoarrow); a pandas DataFrame, whose index is left out; a dict of columns; a list of
-            dicts, one a row: what a row lacks of the columns of the others is null.
+            (Polars, DuckDB relations, nanoarrow); a lazy frame of Polars, which is collected; a pandas DataFrame, whose index
+            is left out; a dict of columns; a list of dicts, one a row: what a row lacks of the columns of the others is null.
 
     Raises:
         SchemaMismatch: Something else, or values that make no column of one type.
     """
+    data = _collected(data)
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
@@ -99,15 +112,16 @@ def as_table(data: Any) -> pa.Table:
             names = dict.fromkeys(name for row in data for name in row)
             return pa.table({name: _column(name, [row.get(name) for row in data]) for name in names})
     except (pa.ArrowException, TypeError, ArithmeticError, LookupError, ValueError) as error:
+        why = "; ".join(map(str, error.args))
         raise SchemaMismatch(
-            "*", f"not one column of one type and length ({error})", "columns that fit together", _ADVICE
+            "*", f"not one column of one type and length ({why})", "columns that fit together", _ADVICE
         ) from error
-    raise SchemaMismatch(
-        "*",
-        type(data).__name__,
-        "an Arrow table, batch or reader, a pandas or Polars frame, a dict of columns or a list of dicts",
-        "Convert the rows to one of these.",
-    )
+    raise no_rows_at_all(data)
+
+
+def _collected(data: Any) -> Any:
+    """The rows of a lazy frame of Polars; anything else as it is. What Polars raises comes through."""
+    return data.collect() if _is_of("polars", data) and type(data).__name__ == "LazyFrame" else data
 
 
 def _is_of(library: str, data: Any) -> bool:
@@ -152,6 +166,30 @@ def columns_of_python(data: Any) -> frozenset[str]:
     if isinstance(data, dict):
         return frozenset(name for name, values in data.items() if isinstance(values, (list, tuple)))
     return frozenset(name for row in data for name in row) if isinstance(data, list) else frozenset()
+
+
+def from_frame(rows: pa.Table, data: Any, schema: pa.Schema) -> pa.Table:
+    """Rows of a pandas frame as the table means them; all others as they are.
+
+    pandas makes floats of whole numbers where one is missing. As they are, they would make the table's column one of doubles,
+    for good. And a column that a frame has for its index is not missing: it would be null in the rows that are written.
+
+    Args:
+        rows: As `as_table` made them.
+        data: What they were made of.
+        schema: The table's.
+    """
+    if not _is_of("pandas", data) or not hasattr(data, "columns"):
+        return rows
+    for name in data.index.names:
+        if name in schema.names and name not in rows.column_names:
+            rows = rows.append_column(name, _column(name, data.index.get_level_values(name)))
+    for at, field in enumerate(rows.schema):
+        wanted = schema.field(field.name).type if field.name in schema.names else field.type
+        if field.type == pa.float64() and pa.types.is_integer(wanted) and rows.column(at).null_count:
+            with contextlib.suppress(pa.ArrowInvalid):  # fractions, and what the type does not hold, stay floats
+                rows = rows.set_column(at, field.name, rows.column(at).cast(wanted))
+    return rows
 
 
 def fitted(rows: pa.Table, names: frozenset[str], schema: pa.Schema) -> pa.Table:

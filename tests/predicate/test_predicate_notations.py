@@ -13,7 +13,7 @@ import pandas
 import pyarrow as pa
 import pytest
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.predicate import bind, bind_catalyst, parse, to_sql
 
 SCHEMA = pa.schema(
@@ -228,3 +228,9 @@ def test_the_parser_is_loaded_only_for_text() -> None:
         "t = pa.table({'a': [1, 2]}); evaluate(bind(parse([('a', '>', 1)]), t.schema), t); sys.exit('sqlglot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("given", [{"fare": 3}, [">", {"fare": 3}, {"lit": 1}], {"call": "abs"}], ids=str)
+def test_a_mapping_that_is_no_part_of_a_tree_says_what_would_be(given: Any) -> None:
+    with pytest.raises(PredicateError, match="A mapping has a column as 'col', a constant as 'lit'"):
+        parse(given)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 from hudimeta.api.table import Table
@@ -30,7 +34,7 @@ def test_what_makes_no_columns_is_refused_with_advice() -> None:
         [1, 2],
     )
     for data in mixed:
-        with pytest.raises(SchemaMismatch, match=r"HUDIMETA_SCHEMA_MISMATCH: column '\*'"):
+        with pytest.raises(SchemaMismatch, match="HUDIMETA_SCHEMA_MISMATCH: what was given is"):
             as_table(data)
 
 
@@ -176,3 +180,64 @@ def test_keys_of_another_encoding_are_refused(tmp_path: Path, shape: dict[str, s
         with pytest.raises(SchemaMismatch, match="column 'odd' is no sound string"):
             verb(rows)
     assert not table.history().num_rows
+
+
+@dataclasses.dataclass
+class Row:
+    id: str
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ([{"id": "a"}, None], "list whose element 1 is NoneType"),
+        ([Row("a")], r"list whose element 0 is Row, .* Give \[dataclasses\.asdict\(row\) for row in rows\]"),
+        (pa.table({"id": ["a"]}).to_batches(), r"Give pyarrow\.RecordBatchReader\.from_batches"),
+        ((row for row in [{"id": "a"}]), r"generator, .* Give a list of dicts"),
+        (Path("rows.parquet"), r"PosixPath, .* pyarrow\.parquet\.read_table"),
+        (pyarrow.dataset.dataset(pa.table({"id": ["a"]})), r"Give dataset\.scanner\(\)\.to_reader\(\)"),
+    ],
+)
+def test_what_is_no_rows_says_how_it_becomes_some(data: Any, says: str) -> None:
+    with pytest.raises(SchemaMismatch, match=f"what was given is .*{says}"):
+        as_table(data)
+
+
+def test_a_lazy_frame_is_collected(tmp_path: Path) -> None:
+    import polars as pl
+
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.string(), "n": pa.int64()}), key="id")
+    lazy = pl.DataFrame({"id": ["a", "b"], "n": [1, 2]}).lazy().with_columns(pl.col("n") * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.upsert(lazy)
+        table.merge(lazy.with_columns(n=pl.lit(0)), "id").when_matched_update().execute()
+    assert table.scan(columns=["id", "n"]).to_table().to_pylist() == [{"id": "a", "n": 0}, {"id": "b", "n": 0}]
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.int64()], ids=str)
+def test_whole_numbers_of_pandas_of_which_some_are_missing_stay_whole(kind: pa.DataType, tmp_path: Path) -> None:
+    import pandas
+
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.string(), "n": kind}), key="id")
+    table.upsert(pandas.DataFrame({"id": ["a", "b"], "n": [7, None]}))
+    assert table.schema.field("n").type == kind
+    assert table.scan(columns=["id", "n"]).to_table().to_pylist() == [{"id": "a", "n": 7}, {"id": "b", "n": None}]
+    table.upsert(pandas.DataFrame({"id": ["a", "b"], "n": [0.5, None]}))
+    assert table.schema.field("n").type == pa.float64(), "fractions make a column wider, as in any write"
+
+
+def test_an_index_of_pandas_is_the_column_of_its_name_where_the_table_has_one(tmp_path: Path) -> None:
+    import pandas
+
+    schema = pa.schema({"id": pa.string(), "day": pa.timestamp("us"), "n": pa.int64()})
+    table = Table.create(tmp_path / "t", schema, key="id")
+    day = datetime.datetime(2026, 1, 2)
+    frame = pandas.DataFrame({"id": ["a"], "day": [day], "n": [1]})
+    for index in (["day"], ["id", "day"], ["id"]):
+        table.upsert(frame.set_index(index))
+        assert table.scan(columns=schema.names).to_table().to_pylist() == [{"id": "a", "day": day, "n": 1}]
+    table.upsert(frame.set_index(pandas.Index([5], name="place")))
+    assert table.schema.names[5:] == schema.names
+    table.delete(keys=frame.set_index("id"))
+    assert table.scan().count() == 0

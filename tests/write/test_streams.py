@@ -168,7 +168,7 @@ def test_streams_that_do_not_keep_what_they_state(tmp_path: Path, kind: str) -> 
         lambda: table.merge(make(), "id").when_matched_update().execute(),
     )
     for act in acts:
-        with pytest.raises(SchemaMismatch, match=r"column '\*'"):
+        with pytest.raises(SchemaMismatch, match="what was given is"):
             act()
     assert table.scan().count() == 5
 
