@@ -53,12 +53,14 @@ class ListingPair:
 
     @cached_property
     def stored(self) -> pa.Table:
-        """Files on storage: partition_path, name, size."""
+        """Files on storage, but for what other attempts at tasks have left: partition_path, name, size."""
         from hudimeta.table.discovery import committed_files, list_table
+        from hudimeta.table.stated_sizes import without_other_attempts
 
+        timeline = self._snapshot.timeline
         meter = meter_of(self._snapshot.storage)
         with timed(meter, Metric.VALIDATE_PARTITIONS_DURATION), timed(meter, Metric.VALIDATE_FILES_DURATION):
-            return committed_files(list_table(self._snapshot.storage), self._snapshot.timeline)
+            return committed_files(without_other_attempts(list_table(self._snapshot.storage), timeline), timeline)
 
     @cached_property
     def listed(self) -> pa.Table:

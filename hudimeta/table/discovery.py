@@ -71,7 +71,7 @@ class Found:
     """What a listing of storage found for readers.
 
     Attributes:
-        files: See `list_table`; those of `unmarked` as well.
+        files: See `list_table`; those of `unmarked` as well, but none that another attempt at a task has left.
         unmarked: Partitions that lost their metafile: commits of the active timeline name files in them.
         passed: Other folders with names of data files, which do not count: copies, or partitions of archived commits.
     """
@@ -89,16 +89,18 @@ def find_files(storage: Storage, timeline: Timeline) -> Found:
         timeline: Of the table; of its writes the metadata is read where a folder with data files has no metafile.
     """
     from hudimeta.table.file_names import parse_base_file, parse_log_file
+    from hudimeta.table.stated_sizes import without_other_attempts
 
     chosen, others = _split(storage)
     data = [(f, entries) for f, entries in others if any(parse_base_file(e.name) or parse_log_file(e.name) for e in entries)]
     if not data:
-        return Found(_table(chosen))
+        return Found(without_other_attempts(_table(chosen), timeline))
     timeline.prefetch(timeline.writes)
     stated = {partition for i in timeline.writes for partition in timeline.metadata(i).get("partitionToWriteStats") or ()}
     unmarked = [(f, entries) for f, entries in data if f in stated]
     passed = tuple(sorted(f for f, _ in data if f not in stated))
-    return Found(_table([*chosen, *unmarked]), tuple(sorted(f for f, _ in unmarked)), passed)
+    files = without_other_attempts(_table([*chosen, *unmarked]), timeline)
+    return Found(files, tuple(sorted(f for f, _ in unmarked)), passed)
 
 
 _Folders = list[tuple[str, list[FileInfo]]]

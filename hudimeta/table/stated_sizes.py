@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.plain_arrays import booleans, integers, scalar_of, single_array, texts
 from hudimeta.storage import join
 
 if TYPE_CHECKING:
@@ -17,11 +18,55 @@ if TYPE_CHECKING:
 
     from hudimeta.timeline import Timeline
 
-__all__ = ["files_of_write", "listed_as_stated", "lost_files", "refuse_lost_files"]
+__all__ = ["files_of_write", "listed_as_stated", "lost_files", "refuse_lost_files", "without_other_attempts"]
+
+
+def without_other_attempts(listing: pa.Table, timeline: Timeline) -> pa.Table:
+    """A listing without base files that stand beside the one which a commit names, of its instant and file group.
+
+    An attempt at a task that was begun again has left them, whole or torn; of archived commits nobody knows which they are.
+
+    Args:
+        listing: partition_path, name, size.
+        timeline: Of the table; of its writes that are asked for the metadata is read.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from hudimeta.table.file_names import parse_names
+
+    names, folders = single_array(listing["name"]), single_array(listing["partition_path"].cast(pa.string()))
+    parsed, slash = parse_names(names), texts(["/"])[0]
+    base = booleans(parsed.valid & ~parsed.is_log)
+    slices = pc.binary_join_element_wise(folders, parsed.file_ids, integers(parsed.instants).cast(pa.string()), slash)
+    counted = slices.filter(base).value_counts()
+    several = counted.field("values").filter(pc.greater(counted.field("counts"), scalar_of(1)))
+    if not len(several):
+        return listing
+    among = pc.and_(base, pc.is_in(slices, value_set=several))
+    paths = pc.binary_join_element_wise(folders, names, slash)
+    found: dict[str, set[str]] = {}
+    for one, path in zip(slices.filter(among).to_pylist(), paths.filter(among).to_pylist(), strict=True):
+        found.setdefault(one, set()).add(path)
+    left = [path for some in found.values() for path in some - (_named(some, timeline) or some)]
+    kept: pa.Table = listing.filter(pc.invert(pc.is_in(paths, value_set=texts(left))))
+    return kept
+
+
+def _named(paths: set[str], timeline: Timeline) -> set[str]:
+    """Those of some base files of one instant that its commit names; none where it is not active."""
+    from hudimeta.table.file_names import parse_base_file
+
+    file = parse_base_file(min(paths).rpartition("/")[2])
+    write = next((i for i in timeline.writes if file is not None and i.time == file.instant), None)
+    named = () if write is None else files_of_write(timeline.metadata(write))
+    return {f"{partition}/{name}" for partition, name, _ in named} & paths
 
 
 def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
     """A listing with the sizes that the commits of the active timeline state, where storage has at least as many bytes.
+
+    Without what other attempts at tasks have left.
 
     Args:
         listing: partition_path, name, size.
@@ -32,6 +77,7 @@ def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
     """
     import pyarrow as pa
 
+    listing = without_other_attempts(listing, timeline)
     stated: dict[tuple[str, str], list[int]] = {}
     timeline.prefetch(timeline.writes)
     for instant in timeline.writes:

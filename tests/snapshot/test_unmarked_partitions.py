@@ -47,3 +47,18 @@ def test_other_files_are_nobodys_business(table: ModelledTable, tmp_path: Path) 
     (tmp_path / "t/notes").mkdir()
     (tmp_path / "t/notes/read me.parquet").write_bytes(b"")
     table.check()
+
+
+@pytest.mark.parametrize("token", ["0-0-00", "9-9-9"])
+@pytest.mark.parametrize("length", [0, -9, None])
+def test_a_base_file_of_another_attempt_is_passed_over(table: ModelledTable, tmp_path: Path, token: str, length: int) -> None:
+    """The commit names that of the attempt which came to its end."""
+    named = next((tmp_path / "t/p0").glob("*.parquet"))
+    file_id, _, end = named.name.split("_")
+    (named.parent / f"{file_id}_{token}_{end}").write_bytes(named.read_bytes()[:length])
+    table.model.check(table.read())
+    assert Table(table.path, {"hoodie.metadata.enable": "false"}).scan().plan().files[0] == f"p0/{named.name}"
+    table.write(Operation.UPSERT, simple_rows([0, 1, 7], 2))
+    table.model.check(table.read())
+    Table(table.path).metadata.rebuild()
+    table.model.check(table.read())
