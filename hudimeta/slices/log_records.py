@@ -93,18 +93,14 @@ def _replace_compacted(by_instant: dict[str, list[LogBlock]]) -> list[str]:
     originals: dict[str, set[str]] = {}
     for instant in reversed(by_instant):
         merged = {time for block in by_instant[instant] for time in block.compacted_instants} - {instant}
-        if not merged:
-            continue
         # A log compaction may itself have been compacted: its originals then belong to the later one.
         final = stands_for.get(instant, instant)
-        originals.setdefault(final, set()).update(merged)
+        originals[instant] = merged
         for time in merged:
             stands_for.setdefault(time, final)
     order: dict[str, None] = {}
     for instant in reversed(by_instant):
-        final = stands_for.get(instant, instant)
-        if final == instant and not any(time in by_instant for time in originals.get(instant, ())):
-            order[instant] = None
-        elif final != instant:
-            order.setdefault(final)
+        # What was merged is as old as its originals, whenever that was; where they are gone, nothing else tells.
+        if not any(time in by_instant for time in originals[instant]):
+            order.setdefault(stands_for.get(instant, instant))
     return list(reversed(order))

@@ -74,6 +74,13 @@ def test_a_second_log_compaction_stands_for_the_first_and_its_originals() -> Non
     assert instants(found) == ["9", "8"]
 
 
+def test_a_second_log_compaction_is_as_old_as_the_originals_of_the_first() -> None:
+    """What a write had begun before the first one, and ended after the second, is later than all that they merged."""
+    logs = [log("1", data("1")), log("2", data("2")), log("3", data("3")), log("5", data("5", ["2", "1"]))]
+    assert instants(scan(*logs, log("9", data("9", ["5"])), log("8", data("8")))) == ["9", "3", "8"]
+    assert instants(scan(*logs[2:], log("9", data("9", ["5"])), log("8", data("8")))) == ["3", "9", "8"], "they are gone"
+
+
 def test_time_travel_before_a_log_compaction_reads_the_originals() -> None:
     logs = [log("1", data("1")), log("2", data("2")), log("5", data("5", ["2", "1"]))]
     assert instants(scan(*logs, as_of="4")) == ["1", "2"]
