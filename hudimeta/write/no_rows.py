@@ -30,7 +30,9 @@ def no_rows_at_all(data: Any) -> SchemaMismatch:
 def _way_out(data: Any) -> str:
     module, name = type(data).__module__.partition(".")[0], type(data).__name__
     if isinstance(data, (str, PathLike)):
-        return "Read the file first, such as by pyarrow.parquet.read_table(path)."
+        return "If it is the path of a file, read that first, such as by pyarrow.parquet.read_table(path)."
+    if module == "hudimeta" and hasattr(data, "scan"):
+        return "Give the rows of that table: table.scan()."
     if module == "pyspark":
         return "Write it through pyspark_hudimeta.HudiTable(spark, path), or give df.toArrow()."
     if module == "pyarrow" and hasattr(data, "scanner"):

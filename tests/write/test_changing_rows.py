@@ -379,3 +379,29 @@ def test_a_column_is_set_once_and_partitions_are_texts(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="paths of partitions"):
             table.delete_partition(partitions)  # type: ignore[arg-type]
     assert table.history() == before
+
+
+X, XY, UPPER = (pa.struct(dict.fromkeys(names, pa.int64())) for names in ("x", "xy", "X"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "value", "name"),
+    [
+        (X, XY, {"y": 7}, "y"),
+        (pa.list_(X), pa.list_(XY), [{"x": 1, "y": 7}], "y"),
+        (pa.map_(pa.string(), X), pa.map_(pa.string(), UPPER), [("k", {"X": 7})], "X"),
+    ],
+    ids=str,
+)
+def test_a_field_that_a_struct_does_not_have_is_refused(
+    tmp_path: Path, kind: pa.DataType, other: pa.DataType, value: Any, name: str
+) -> None:
+    """Without it, what the row had in the struct would be null."""
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.string(), "s": kind}), key="id")
+    table.upsert(pa.table({"id": ["a"], "s": pa.array([None], kind)}))
+    before = table.timeline.instants
+    merge = table.merge(pa.table({"id": ["a"], "s": pa.array([value], other)}), "id")
+    for change in (lambda: table.update({"s": value}), merge.when_matched_update({"s": "source.s"}).execute):
+        with pytest.raises(SchemaMismatch, match=f"a struct with the field '{name}', the table needs no fields but x"):
+            change()
+    assert table.timeline.instants == before

@@ -11,7 +11,7 @@ from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.predicate import Expr, bind_value, evaluate_strictly, parse_sql
 from hudimeta.predicate.tree import Literal
 from hudimeta.schema import conform_array
-from hudimeta.schema.promotion import is_bytes, is_number, is_text
+from hudimeta.schema.promotion import is_bytes, is_list_like, is_number, is_text
 
 __all__ = ["Assigned", "assigned_column", "assigned_fields", "value_expression"]
 
@@ -62,6 +62,7 @@ def _constant(value: Any, field: pa.Field) -> pa.Array:
             return _stored(pa.repeat(value, 1), field)  # Python has no days and moments outside of the years 1 to 9999
         plain = value.as_py() if isinstance(value, pa.Scalar) else value
         if pa.types.is_nested(field.type):
+            _refuse_other_keys(plain, field.type, field.name)
             return pa.array([plain], field.type)
         # In its own type first: arrays of a given type cut 1.5 off to 1.
         return _stored(pa.array([plain]), field)
@@ -78,6 +79,7 @@ def _shown(value: object) -> str:
 
 def _stored(values: pa.Array, field: pa.Field) -> pa.Array:
     """As SQL assigns: wider types by themselves, narrower ones where every value fits; a number is no moment, nor a truth."""
+    _refuse_other_fields(values.type, field.type, field.name)
     try:
         return conform_array(values, field, field.name)
     except SchemaMismatch:
@@ -89,6 +91,42 @@ def _stored(values: pa.Array, field: pa.Field) -> pa.Array:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             hint = f"Cast the expression, or choose values that fit: {str(error).splitlines()[0]}."
             raise SchemaMismatch(field.name, values.type, field.type, hint) from error
+
+
+def _refuse_other_fields(kind: pa.DataType, wanted: pa.DataType, path: str) -> None:
+    """Refuse structs with fields that the column does not have: Arrow would drop them, and leave null what they stand for."""
+    if pa.types.is_struct(kind) and pa.types.is_struct(wanted):
+        inner = {field.name: field.type for field in wanted}
+        for field in kind:
+            if field.name not in inner:
+                raise _no_such_field(path, field.name, wanted)
+            _refuse_other_fields(field.type, inner[field.name], f"{path}.{field.name}")
+    elif is_list_like(kind) and is_list_like(wanted):
+        _refuse_other_fields(kind.value_type, wanted.value_type, f"{path}.element")
+    elif pa.types.is_map(kind) and pa.types.is_map(wanted):
+        _refuse_other_fields(kind.item_type, wanted.item_type, f"{path}.value")
+
+
+def _refuse_other_keys(value: Any, wanted: pa.DataType, path: str) -> None:
+    """The same of a constant of Python."""
+    if pa.types.is_struct(wanted) and isinstance(value, Mapping):
+        inner = {field.name: field.type for field in wanted}
+        for name, one in value.items():
+            if name not in inner:
+                raise _no_such_field(path, name, wanted)
+            _refuse_other_keys(one, inner[name], f"{path}.{name}")
+    elif is_list_like(wanted) and isinstance(value, (list, tuple)):
+        for one in value:
+            _refuse_other_keys(one, wanted.value_type, f"{path}.element")
+    elif pa.types.is_map(wanted) and isinstance(value, (list, tuple, Mapping)):
+        for pair in value.items() if isinstance(value, Mapping) else value:
+            _refuse_other_keys(pair[1], wanted.item_type, f"{path}.value")
+
+
+def _no_such_field(path: str, name: object, wanted: pa.DataType) -> SchemaMismatch:
+    names = ", ".join(field.name for field in wanted)
+    hint = f"Leave it out, or add it to the table first: alter(add={{'{path}.{name}': …}})."
+    return SchemaMismatch(path, f"a struct with the field {name!r}", f"no fields but {names}", hint)
 
 
 def _may_become(kind: pa.DataType, other: pa.DataType) -> bool:
