@@ -146,7 +146,36 @@ def _gather(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> _
         for number, kind in enumerate(types)
     )
     codes = order_codes(ordering) if rules.by_event_time else np.zeros(len(key), np.int64)
-    return _Records(keys, key, row, deleted, natural, rows, ordering, codes)
+    records = _Records(keys, key, row, deleted, natural, rows, ordering, codes)
+    return _without_idle_deletes(records) if rules.by_event_time and not rules.deletes_always else records
+
+
+def _without_idle_deletes(records: _Records) -> _Records:
+    """Without deletes of delete blocks that come upon one without an ordering value: that one stands until a row follows it.
+
+    With an ordering value of its own a second delete would lose against a base row that the first has taken away.
+    """
+    idle = (records.row < 0) & ~records.natural
+    if not (idle.any() and records.natural.any()):
+        return records
+    order = np.argsort(records.key, kind="stable")
+    at = np.arange(len(order))
+    start = np.maximum.accumulate(np.where(np.diff(records.key[order], prepend=-1) != 0, at, 0))
+    natural = np.maximum.accumulate(np.where(records.natural[order], at, -1))
+    row = np.maximum.accumulate(np.where((records.row >= 0)[order] & ~records.natural[order], at, -1))
+    idle[order] &= (natural >= start) & (natural > row)
+    kept = ~idle
+    ordering = tuple(column.filter(array_of(kept)) for column in records.ordering)
+    return _Records(
+        records.keys,
+        records.key[kept],
+        records.row[kept],
+        records.deleted[kept],
+        records.natural[kept],
+        records.rows,
+        ordering,
+        records.codes[kept],
+    )
 
 
 def _deleted(part: LogPart) -> _Mask:

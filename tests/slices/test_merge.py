@@ -38,7 +38,7 @@ ORDERING = ("ts", "seq")
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a row as the model sees it; `own` are the cells that it has."""
+    """One version of a row as the model sees it; `own` are the cells that it has, `in_block` is a delete block's record."""
 
     key: str
     order: tuple[int, ...]
@@ -47,12 +47,15 @@ class Version:
     deleted: bool = False
     natural: bool = False
     whole: bool = True
+    in_block: bool = False
 
 
 def merge_two(old: Version | None, new: Version, rules: MergeRules) -> Version:
     """The rules in their plainest words."""
     if old is None:
         return new
+    if rules.by_event_time and not rules.deletes_always and old.natural and new.in_block and not new.natural:
+        return old  # there is nothing left that it could delete
     new_wins = not rules.by_event_time or old.natural or new.natural or new.order >= old.order
     high, low = (new, old) if new_wins else (old, new)
     if high.whole or high.deleted or low.deleted:
@@ -118,7 +121,15 @@ def block_of(kind: str, records: list[tuple[Any, ...]], instant: int, rules: Mer
     """One block, as a part for the code under test and as versions for the model."""
     if kind == "delete":
         versions = [
-            Version(key, tuple({"ts": ts, "seq": seq}[f] for f in rules.ordering_fields), {}, frozenset(), True, ts is None)
+            Version(
+                key,
+                tuple({"ts": ts, "seq": seq}[f] for f in rules.ordering_fields),
+                {},
+                frozenset(),
+                True,
+                ts is None,
+                in_block=True,
+            )
             for key, ts, seq in records
         ]
         columns = {"ts": [ts for _, ts, _ in records], "seq": [seq for *_, seq in records]}
@@ -293,3 +304,14 @@ def test_a_log_record_without_key_is_refused() -> None:
     rows = rows_of(("k", 1, "x")).set_column(1, "_hoodie_record_key", pa.array([None], pa.string()))
     with pytest.raises(SchemaMismatch, match="_hoodie_record_key"):
         merge_log_records(None, [data_part(rows, SCHEMA, plain_conform, EVENT_TIME)], SCHEMA, EVENT_TIME)
+
+
+def test_a_delete_by_its_ordering_value_takes_no_delete_without_one_back() -> None:
+    """Both releases of Apache Hudi go on with the first; else a base row that is newer than the second would come back."""
+    rules = MergeRules(MergeMode.EVENT_TIME_ORDERING, ("ts",))
+    base = table_of([row(("a", 10, 0, "x", 1, None), 1)])
+    gone, late = ([("a", ts, 0)] for ts in (None, 5))
+    parts = [block_of("delete", records, instant, rules)[0] for instant, records in enumerate((gone, late), 2)]
+    assert merge_log_records(base, parts, SCHEMA, rules).num_rows == 0
+    again = block_of("data", [("a", 3, 0, "y", 1, None)], 4, rules)[0]
+    assert merge_log_records(None, [*parts, again], SCHEMA, rules)["name"].to_pylist() == ["y"]
