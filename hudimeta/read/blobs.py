@@ -40,7 +40,10 @@ def read_blobs(blobs: pa.Array | pa.ChunkedArray, options: Mapping[str, str] | N
         SchemaMismatch: The column holds no BLOBs.
         StorageError: A file cannot be read, or ends before the bytes that a row refers to.
     """
-    kind = blobs.type
+    kind = blobs.type if isinstance(blobs, (pa.Array, pa.ChunkedArray)) else None
+    if kind is None:
+        hint = 'Give such a column, such as table.scan().to_table()["doc"].'
+        raise SchemaMismatch("blobs", type(blobs).__name__, "a column of Arrow", hint)
     if not pa.types.is_struct(kind) or {field.name for field in kind} != _PARTS:
         raise SchemaMismatch("blobs", kind, "structs of type, data, reference", "Give a column of BLOBs.")
 

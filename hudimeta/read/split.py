@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hudimeta.errors import ConfigError
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.snapshot.file_slice import FileSlice
 
@@ -111,8 +112,15 @@ def read_split(
         Batches of `task.output_schema`, none of them empty, of at most `task.batch_rows` rows.
 
     Raises:
+        ConfigError: Something else than a task and a split.
         FileRemoved: A file of the split is gone.
     """
+    from hudimeta.slices.read_task import ReadTask
+
+    if not isinstance(task, ReadTask):
+        raise ConfigError("task", task, "what a scan is read with", "Give scan.task.")
+    if not isinstance(split, Split):
+        raise ConfigError("split", split, "a share of a scan", "Give one of scan.plan().splits().")
     return rows_of_split(task, split, storage, counts, ahead=True)
 
 

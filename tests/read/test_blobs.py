@@ -50,3 +50,5 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_other_columns_are_refused() -> None:
     with pytest.raises(SchemaMismatch, match="Give a column of BLOBs"):
         hudimeta.read_blobs(pa.array([b"x"]))
+    with pytest.raises(SchemaMismatch, match=r"column 'blobs' is list, the table needs a column of Arrow"):
+        hudimeta.read_blobs([None])  # type: ignore[arg-type]

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import hudimeta
+from hudimeta.errors import ConfigError
 from hudimeta.read.split import FILE_COST, Split, pack_slices
 from hudimeta.slices.reader import ReadCounts
 from hudimeta.snapshot.file_slice import FileSlice
@@ -79,3 +81,12 @@ def test_tiny_files_are_not_all_put_into_one_split() -> None:
 
 def test_nothing_to_read_makes_no_split() -> None:
     assert pack_slices([], 1 << 20) == []
+
+
+def test_what_is_no_task_and_no_split_is_refused_at_once(tmp_path: Path) -> None:
+    scan = hudimeta.Table.create(tmp_path / "t", pa.schema({"id": pa.string()}), key="id").scan()
+    split = Split(())
+    for task, share, says in ((scan, split, r"Give scan\.task"), (scan.task, scan.plan(), r"Give one of scan\.plan\(\)")):
+        with pytest.raises(ConfigError, match=says):
+            hudimeta.read_split(task, share)  # type: ignore[arg-type]
+    assert list(hudimeta.read_split(scan.task, split)) == []
