@@ -241,6 +241,9 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
         columns = _edited(columns, path, lambda _: None, "drop")
     for path, name in change.rename.items():
         _refuse_fixed("rename", path, kept)
+        if "." in name:
+            last = name.rpartition(".")[2]
+            raise ConfigError("rename", name, f"the new name of the last part of {path} alone", f"Give {{{path!r}: {last!r}}}.")
         check_names(pa.schema([pa.field(name, pa.null())]))
         if name == path.rpartition(".")[2] or name.lower() == path.lower():  # of fields Apache Hudi compares the case, too
             raise ConfigError("rename", name, f"another name than {path} has, not in case alone", "Leave the rename out.")

@@ -206,7 +206,8 @@ def translated(path: str) -> Iterator[None]:
     except FileExistsError as error:
         raise AlreadyExists(path) from error
     except PermissionError as error:
-        raise StorageError(path, "permission denied", "Check the owner and the mode of the file and its folder.") from error
+        named = path or str(error.filename or "")  # the table's own folder is "" below itself
+        raise StorageError(named, "permission denied", "Check the owner and the mode of the file and its folder.") from error
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise linked(path) from error

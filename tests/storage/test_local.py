@@ -174,3 +174,9 @@ def test_a_disk_that_fails_under_staged_files_is_a_typed_error(tmp_path: Path) -
         staged.publish()
     storage.stage([NewFile("a/1", b"y")]).publish()
     assert storage.read("a/1") == b"y"
+
+
+def test_an_error_of_the_folder_itself_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / ("n" * 300)
+    with pytest.raises(StorageError, match=f"{folder}: File name too long"):
+        open_storage(folder).stat("")

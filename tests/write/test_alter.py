@@ -79,6 +79,14 @@ def test_a_column_is_not_renamed_to_the_name_that_it_has(tmp_path: Path, path: s
     assert Table(table.path).timeline.instants == instants
 
 
+def test_a_field_is_renamed_by_the_last_part_of_its_new_name(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    with pytest.raises(ConfigError, match=r"Give \{'deep\.a': 'alpha'\}"):
+        table.alter(rename={"deep.a": "deep.alpha"})
+    table.alter(rename={"deep.a": "alpha"})
+    assert "alpha" in str(table.schema.field("deep").type)
+
+
 @pytest.mark.parametrize(("name", "allowed"), [("ts", "that no other column has"), ("TS", "differs from ts by more than case")])
 def test_a_column_is_not_renamed_to_the_name_of_another(tmp_path: Path, name: str, allowed: str) -> None:
     table = table_of(tmp_path / "t", "COPY_ON_WRITE")
