@@ -49,7 +49,7 @@ def normalise_schema(schema: pa.Schema, *, allow_null_type: bool = False) -> pa.
     data = strip_meta_columns(schema)
     check_names(data)
     if not len(data):
-        raise SchemaMismatch("*", "missing: there is no data column", "at least one column", "Pass rows with columns.")
+        raise SchemaMismatch("*", "without any column of data", "at least one column", "Pass rows with columns.")
     return pa.schema([declared_field(normalise_field(f, allow_null_type=allow_null_type)) for f in data])
 
 
