@@ -109,7 +109,7 @@ def test_a_column_of_nulls_takes_the_type_of_the_table():
         ([("_hoodie_mine", pa.int32())], "reserved prefix"),
         ([("two words", pa.int32())], "two__words"),
         ([("1st", pa.int32())], "Avro cannot hold"),
-        ([("_hoodie_record_key", pa.string())], "no data column"),
+        ([("_hoodie_record_key", pa.string())], "without any column of data"),
         ([("e", pa.struct([]))], "at least one field"),
         ([("m", pa.map_(pa.int32(), pa.int32()))], "string keys"),
         ([("t", pa.time64("us"))], "Cast it to string"),
