@@ -29,8 +29,9 @@ def test_paths_that_are_no_table(tmp_path: Path, written: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     (tmp_path / "half" / ".hoodie").mkdir(parents=True)
-    for name in ("missing", "file", "empty", "half", "missing/deeper"):
+    for name in ("missing", "empty", "half", "missing/deeper"):
         refused(TableNotFound, f"{name}.*Check the path", tmp_path, lambda name=name: Table(tmp_path / name))
+    refused(TableNotFound, "it is a file.*Give the folder", tmp_path, lambda: Table(tmp_path / "file"))
     assert not (tmp_path / "missing").exists()
     refused(TableNotFound, "it is in the folder of the table at .*Open ", written, lambda: Table(written / "a"))
     refused(TableNotFound, "metadata table of another table", written, lambda: Table(written / ".hoodie" / "metadata"))
@@ -109,7 +110,7 @@ def test_tables_that_cannot_be_created(creation: dict[str, Any], kind: type[Hudi
         ([("id", pa.int64()), ("nothing", pa.null())], "'nothing' is null.*drop it"),
         ([("id", pa.int64()), ("a b", pa.int8())], "'a b'.*Rename"),
         ([("id", pa.int64()), ("", pa.int8())], "letters, digits and underscores"),
-        ([], "no data column"),
+        ([], "without any column of data"),
     ],
 )
 def test_schemas_that_cannot_be_a_table(fields: list[tuple[str, pa.DataType]], says: str, tmp_path: Path) -> None:
@@ -153,8 +154,8 @@ BAD_ROWS: dict[str, tuple[Any, type[HudiError], str]] = {
     "a type that Hudi lacks": (with_column("at", [dt.time(1)] * 4), SchemaMismatch, "'at' is time64.*Cast"),
     "a name that Avro lacks": (with_column("a-b", [1] * 4), SchemaMismatch, "'a-b'.*Rename"),
     "columns of two lengths": ({"id": [1], "part": ["a", "b"]}, SchemaMismatch, "length"),
-    "no rows at all": ([], SchemaMismatch, "no data column.*Pass rows"),
-    "text": ("hello", SchemaMismatch, "str.*Convert"),
+    "no rows at all": ([], SchemaMismatch, "without any column of data.*Pass rows"),
+    "text": ("hello", SchemaMismatch, "str.*path of a file"),
     "nothing": (None, SchemaMismatch, "NoneType.*Convert"),
 }
 
