@@ -15,6 +15,7 @@ from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, numpy_of, single_array, texts
 from hudimeta.table.slice_instants import slice_instants
 from hudimeta.table.text_arrays import instant_number, instant_text
+from hudimeta.timeline.naming import EXTERNAL_SUFFIX
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["build_slices", "place_files", "slices_and_waiting", "slices_schema", "without_logs"]
 
 _SEGMENT_ROWS = 1 << 15
-_EXTERNAL = "_hudiext"
 
 
 def slices_schema() -> pa.Schema:
@@ -204,7 +204,7 @@ def _refuse_external_files(names: pa.StringArray, parsed: ParsedNames) -> None:
     if parsed.valid.all():
         return
     others = names.filter(booleans(~parsed.valid))
-    found = others.filter(pc.ends_with(others, _EXTERNAL))
+    found = others.filter(pc.ends_with(others, EXTERNAL_SUFFIX))
     if len(found):
         raise UnsupportedFeature(
             f"base files that Apache Hudi did not write, such as {found[0]}", "Read them with Apache Hudi."

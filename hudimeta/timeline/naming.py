@@ -19,6 +19,7 @@ from functools import lru_cache
 from hudimeta.types import Action, State
 
 __all__ = [
+    "EXTERNAL_SUFFIX",
     "LAYOUT_V1",
     "LAYOUT_V2",
     "NAMES_KEPT",
@@ -29,6 +30,8 @@ __all__ = [
     "pending_name",
 ]
 
+EXTERNAL_SUFFIX = "_hudiext"
+"""Commits and listings so end the names of base files that other tools wrote, such as Apache XTable."""
 LAYOUT_V1 = 1
 LAYOUT_V2 = 2
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.one_apart import one_apart
-from hudimeta.timeline.naming import InstantFile
+from hudimeta.timeline.naming import EXTERNAL_SUFFIX, InstantFile
 from hudimeta.types import Action, State
 
 __all__ = ["refuse_implausible", "refuse_misshapen", "refuse_moved"]
@@ -24,9 +24,6 @@ _OF_PARTITIONS: Mapping[tuple[Action, State], tuple[str, tuple[str, ...]]] = {
 
 _SCHEMA_KEYS = ("schema", "latest_schema")
 """Without these a commit says nothing of the table's columns, and older ones would be believed."""
-
-_EXTERNAL = "_hudiext"
-"""Files that Apache Hudi did not write keep their names, which say nothing of it; reads refuse them for what they are."""
 
 
 def refuse_moved(data: bytes, path: str) -> None:
@@ -92,7 +89,7 @@ def refuse_misshapen(record: Mapping[str, Any], instant: InstantFile, path: str)
 def _contradictions(partition: str, stat: Mapping[str, Any], instant: InstantFile) -> Iterable[tuple[str, str]]:
     """What must be and is not, of one write stat."""
     path, file_id = stat.get("path") or "", stat.get("fileId") or ""
-    if not path or path.endswith(_EXTERNAL):
+    if not path or path.endswith(EXTERNAL_SUFFIX):  # its name says nothing; reads refuse it for what it is
         return
     folder, _, name = path.rpartition("/")
     if folder != partition:
