@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -82,6 +83,8 @@ def _written(show: Callable[[], None], code: int) -> int:
     try:
         show()
         sys.stdout.flush()
+        if sys.__stdout__ is None:
+            raise OSError(errno.EBADF, "standard output is closed")
     except OSError as error:
         # What is left in the buffer would be tried again at the end of the process, and told with a trace.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

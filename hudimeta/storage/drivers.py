@@ -9,9 +9,11 @@ as fsspec has it.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from hudimeta.config import HudiWarning
 from hudimeta.storage.ranged import RangedInput
 
 __all__ = ["StoreDriver", "driver_of", "is_refused_condition", "is_throttled"]
@@ -126,11 +128,8 @@ class _S3(_ObjectStore):
         answer = self._fs.call_s3("get_object", Bucket=bucket, Key=key)
         try:
             return bytes(sync(self._fs.loop, answer["Body"].read)), answer.get("ETag")
-        except (
-            ClientError,
-            BotoCoreError,
-            TimeoutError,
-        ):  # the body broke off: the driver asks again, as often as it is set to
+        except (ClientError, BotoCoreError, TimeoutError):
+            # The body broke off: the driver asks again, as often as it is set to.
             return bytes(self._fs.cat_file(path, **self._in_one)), None
         finally:
             answer["Body"].close()
@@ -151,10 +150,14 @@ class _S3(_ObjectStore):
         asked = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
         try:
             answer = self._fs.call_s3("delete_objects", self._fs.kwargs, Bucket=bucket, Delete=asked)
-        except Exception as error:
+        except (OSError, NotImplementedError) as error:
             if is_throttled(error):
                 raise
-            self.deletes_at_once = 1  # stores that speak S3 need not know the request; whatever else it is, single ones say it
+            # Stores that speak S3 need not know the request. Whatever else it is, single requests say it.
+            warnings.warn(
+                f"the store does not delete many files by one request, single ones now: {error}", HudiWarning, stacklevel=2
+            )
+            self.deletes_at_once = 1
             return list(paths)
         left = {error.get("Key") for error in answer.get("Errors") or ()}
         return [path for path, key in zip(paths, keys, strict=True) if key in left]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudimeta.errors import SchemaMismatch
 from hudimeta.schema import conform_column, normalise_type
 from hudimeta.schema.promotion import is_list_like
-from hudimeta.write.no_rows import no_rows_at_all
+from hudimeta.write.not_rows import not_rows
 
 __all__ = [
     "as_stream",
@@ -116,7 +116,7 @@ def as_table(data: Any) -> pa.Table:
         raise SchemaMismatch(
             "*", f"not one column of one type and length ({why})", "columns that fit together", _ADVICE
         ) from error
-    raise no_rows_at_all(data)
+    raise not_rows(data)
 
 
 def _collected(data: Any) -> Any:

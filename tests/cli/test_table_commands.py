@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,12 @@ def test_an_output_that_takes_nothing_is_told_without_a_trace(path: Path, flags:
     with open("/dev/full", "w") as full:
         done = command_line("show", path, *flags, stdout=full)
     assert (done.returncode, done.stderr) == (74, "the answer cannot be written: No space left on device.\n")
+
+
+def test_a_closed_output_is_told_by_the_exit_code(path: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m hudimeta show {shlex.quote(str(path))} >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (74, "the answer cannot be written: standard output is closed.\n")
 
 
 def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path: Path) -> None:

@@ -16,6 +16,14 @@ UNTOUCHED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "fal
 ARCHIVED = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
 
 
+def written(path: Path, times: int, **how: str) -> hudimeta.Table:
+    """A table of six partitions, into which the rows were written so often."""
+    table = hudimeta.Table.create(path, ROWS.schema, key="id", partition_by="day", options=UNTOUCHED, **how)
+    for _ in range(times):
+        table.upsert(ROWS)
+    return table
+
+
 @pytest.mark.parametrize(
     ("undo", "among"),
     [
@@ -28,11 +36,8 @@ ARCHIVED = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoo
 def test_files_of_what_is_undone_are_deleted_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undo: Callable[[hudimeta.Table], object], among: str
 ) -> None:
-    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, key="id", partition_by="day", options=UNTOUCHED)
-    table.upsert(ROWS)
-    first = table.timeline.writes[-1].time
-    for _ in range(4):
-        table.upsert(ROWS)
+    table = written(tmp_path / "t", 5)
+    first = table.timeline.writes[0].time
     far = FarAway(meeting=4, among=among)
     far.begin(monkeypatch)
     undo(table)
@@ -73,10 +78,7 @@ def test_an_archival_deletes_completed_instants_one_by_one_and_the_rest_at_once(
 def test_small_files_are_worked_on_at_once_whatever_the_number_of_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service: Callable[[hudimeta.Table], object], among: str
 ) -> None:
-    how = {"key": "id", "partition_by": "day", "type": "MERGE_ON_READ", "options": UNTOUCHED}
-    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, **how)
-    table.upsert(ROWS)
-    table.upsert(ROWS)
+    table = written(tmp_path / "t", 2, type="MERGE_ON_READ")
     far = FarAway(meeting=6, among=among)
     far.begin(monkeypatch)
     service(table)

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
 
-__all__ = ["no_rows_at_all"]
+__all__ = ["not_rows"]
 
 _ROWS = "an Arrow table, batch or reader, a pandas or Polars frame, a dict of columns or a list of dicts"
 _DATACLASS, _NAMED_TUPLE = "Give [dataclasses.asdict(row) for row in rows].", "Give [row._asdict() for row in rows]."
 _BATCHES = "Give pyarrow.RecordBatchReader.from_batches(schema, batches)."
 
 
-def no_rows_at_all(data: Any) -> SchemaMismatch:
+def not_rows(data: Any) -> SchemaMismatch:
     """The error for something of another kind than rows."""
     found = type(data).__name__
     if isinstance(data, (list, tuple)):
