@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import checked_call
 from hudimeta.config.options import BOOTSTRAP_REGEX, BOOTSTRAP_REGEX_MODE, BOOTSTRAP_SELECTOR
@@ -12,66 +12,12 @@ from hudimeta.errors import ConfigError
 from hudimeta.storage import absolute_location, open_storage
 
 if TYPE_CHECKING:
-    from hudimeta.config import Options
     from hudimeta.engine import Engine
     from hudimeta.services.bootstrapping import BootstrapPlan, BootstrapReport
 
-__all__ = ["Bootstrapped", "bootstrap"]
+__all__ = ["bootstrap"]
 
 _MODES = ("METADATA_ONLY", "FULL_RECORD")
-
-
-class _Opened(Protocol):
-    """A class of tables that a location and options open."""
-
-    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None: ...
-
-
-T = TypeVar("T", bound=_Opened)
-
-
-class Bootstrapped:
-    """Gives `Table` its other ways to begin, beside `create`: of a dataset, and of a table that was copied or pickled."""
-
-    _options: Options
-    _engine: Engine | None
-
-    if TYPE_CHECKING:
-
-        @property
-        def path(self) -> str:
-            """Where the table is."""
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[type[Bootstrapped], str, Options, Engine | None]]:
-        # What a table has read meanwhile stays here: it may be large, and memory that is mapped from files goes nowhere.
-        return _opened_anew, (type(self), self.path, self._options, self._engine)
-
-    @classmethod
-    def bootstrap(
-        cls: type[T],
-        source: str | os.PathLike[str],
-        path: str | os.PathLike[str],
-        key: str | Sequence[str] | None = None,
-        **named: Any,
-    ) -> T:
-        """Make a table of a dataset of Parquet or ORC files that is there already.
-
-        >>> table = hudimeta.Table.bootstrap("/data/raw", "/data/trips", key="id")     # doctest: +SKIP
-
-        Args:
-            source: Folder of the dataset.
-            path: Where the table shall be.
-            key: Columns that identify a row.
-            named: What `hudimeta.bootstrap` takes besides, but `dry_run`; later verbs of the table use its `options` too.
-
-        Raises:
-            ConfigError, SchemaError, UnsupportedFeature: Source or options do not fit; nothing was written.
-            TableError: There is a table already.
-        """
-        if "dry_run" in named:
-            raise ConfigError("dry_run", named["dry_run"], "hudimeta.bootstrap(…, dry_run=True), which says what would be done")
-        bootstrap(source, path, key, **named)
-        return cls(absolute_location(path), named.get("options"))
 
 
 @checked_call
@@ -129,10 +75,6 @@ def bootstrap(
     storage = open_storage(absolute_location(path), given)
     asked = creation_options(storage, name, key, partition_by, ordering, type, indexes, given)
     return bootstrapping.bootstrap(open_storage(absolute_location(source), given), storage, asked, engine, dry_run=dry_run)
-
-
-def _opened_anew(kind: Callable[..., Any], path: str, options: Options, engine: Engine | None) -> Any:
-    return kind(path, options, engine=engine)
 
 
 def _selector(mode: str | None, pattern: str | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.api.bootstrapping import Bootstrapped
+from hudimeta.api.factories import TableFactories
 from hudimeta.api.row_verbs import RowVerbs
 from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
@@ -18,7 +18,7 @@ from hudimeta.config.options import AS_OF
 from hudimeta.observability import metered
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.storage import CountingStorage, absolute_location, open_storage
+from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.table.places import naming_table_above
 from hudimeta.types import Operation, QueryType
 
@@ -39,7 +39,7 @@ __all__ = ["Table"]
 
 
 @checked
-class Table(RowVerbs, ServiceVerbs, Bootstrapped):
+class Table(RowVerbs, ServiceVerbs, TableFactories):
     """A Hudi table.
 
     Args:
@@ -238,50 +238,6 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         return self.snapshot(as_of).file_slices()
 
     # Writing
-
-    @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike[str],
-        schema: pa.Schema,
-        key: str | Sequence[str] | None = None,
-        partition_by: str | Sequence[str] | None = (),
-        ordering: str | Sequence[str] | None = (),
-        type: str | None = None,
-        indexes: str | Sequence[str] | None = None,
-        options: Mapping[str, Any] | None = None,
-        *,
-        name: str | None = None,
-    ) -> Table:
-        """Create an empty table.
-
-        >>> table = hudimeta.Table.create("/data/trips", schema, key="id", partition_by="month")       # doctest: +SKIP
-
-        Args:
-            path: Its folder, which may exist but must not hold a table.
-            schema: Arrow schema of its rows, or what has one: a table, a batch, a reader.
-            key: Columns that identify a row; None generates keys.
-            partition_by: Columns whose values name the partitions.
-            ordering: Columns that decide which version of a row wins.
-            type: `COPY_ON_WRITE` (`cow`), which None stands for, or `MERGE_ON_READ` (`mor`).
-            indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
-            options: Further options, `hoodie.*` and `hudimeta.*`; later verbs of the table use them too.
-            name: Of the table; the last part of the path when None.
-
-        Raises:
-            ConfigError, SchemaError: Bad input, or options against it; nothing was written.
-            TableError: One is there already.
-        """
-        from hudimeta.api import verbs
-        from hudimeta.api.arguments import schema_of
-        from hudimeta.write.creation import create_table
-
-        where = absolute_location(path)
-        storage = open_storage(where, OPTIONS.read(options).texts)
-        given = dict(options or {})
-        asked = verbs.creation_options(storage, name, key, partition_by, ordering, type, indexes, given)
-        create_table(storage, schema_of(schema), asked)
-        return cls(where, given)
 
     def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
         """Change columns of rows.
