@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.errors import TableError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.reports import Report
+from hudimeta.types import Operation
 
 if TYPE_CHECKING:
     from hudimeta.timeline import Timeline
@@ -46,7 +47,8 @@ class CommitReport(Report):
         instant: Requested time.
         completion: Completion time; None when nothing was to be written, then nothing was.
         operation: Name as in the commit's metadata.
-        inserted, updated, deleted: Rows.
+        inserted, updated, deleted: Rows. Those of file groups that an overwrite or `delete_partition` took out are not
+            counted, since nobody reads them.
         unmatched_deletes: Keys to delete that the table did not have.
         dropped_duplicates: Rows that an insert left out because the table had their key.
         outdated: Updates and deletes that changed nothing, because the table's row has a greater ordering value. What goes to
@@ -111,7 +113,8 @@ class CommitReport(Report):
             + (f", {self.log_files_written} of them log files" if self.log_files_written else "")
             + (f", and {self.change_files_written} change files" if self.change_files_written else ""),
             f"  groups    {self.file_groups_added} new"
-            + (f", {self.file_groups_replaced} replaced" if self.file_groups_replaced else ""),
+            + (f", {self.file_groups_replaced} replaced" if self.file_groups_replaced else "")
+            + (", whose rows are not counted as deleted" if self.rows_left_uncounted else ""),
         ]
         if self.row_groups_kept:
             lines.append(f"  kept      {self.row_groups_kept:,} row groups of superseded files, copied without decoding")
@@ -136,6 +139,12 @@ class CommitReport(Report):
         if self.seconds:
             lines.append("  seconds   " + ", ".join(f"{name} {took:.2f}" for name, took in self.seconds.items()))
         return "\n".join([*lines, *notes])
+
+    @property
+    def rows_left_uncounted(self) -> bool:
+        """True where rows went with whole file groups, and nobody counted them: `deleted` does not say how many rows went."""
+        rewritten = self.operation.upper() in (Operation.CLUSTER.value, Operation.COMPACT.value)
+        return self.file_groups_replaced > 0 and not rewritten
 
     @property
     def _files(self) -> str:

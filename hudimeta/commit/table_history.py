@@ -27,8 +27,9 @@ SCHEMA = pa.schema(
     ]
 )
 """`completion` is null of what is not completed; `operation` and the figures are null of what writes no rows, and where the
-record of a write is lost. `files` and `bytes` are those of base and log files that it wrote. `written_by` is `hudimeta` for our
-own commits, and null where a commit does not say."""
+record of a write is lost; `rows_deleted` also where whole file groups left the table, whose rows nobody counts. `files` and
+`bytes` are those of base and log files that it wrote. `written_by` is `hudimeta` for our own commits, and null where a commit
+does not say."""
 
 
 def history_of(timeline: Timeline, limit: int | None = None, *, archived: bool = False) -> pa.Table:
@@ -87,7 +88,8 @@ def _row(instant: Instant, record: Mapping[str, Any] | None) -> dict[str, Any]:
     if record is None:
         return row
     report = CommitReport.of_commit(instant, record)
-    figures = (report.inserted, report.updated, report.deleted, report.files_written, report.bytes_written)
+    deleted = None if report.rows_left_uncounted else report.deleted
+    figures = (report.inserted, report.updated, deleted, report.files_written, report.bytes_written)
     author = "hudimeta" if REPORT_KEY in (record.get("extraMetadata") or {}) else None
     row |= {"operation": report.operation, "written_by": author}
     return row | dict(zip(_FIGURES, figures, strict=True))

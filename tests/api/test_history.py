@@ -42,6 +42,16 @@ def test_it_says_who_did_what_the_newest_first(tmp_path: Path) -> None:
         table.history(limit="2")  # type: ignore[arg-type]
 
 
+def test_rows_of_whole_file_groups_are_not_said_to_be_none(tmp_path: Path) -> None:
+    rows = simple_rows([1, 2, 3], 1)
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", partition_by="part")
+    table.insert(rows)
+    assert "1 replaced, whose rows are not counted as deleted" in str(table.delete_partition(rows["part"][0].as_py()))
+    table.cluster()
+    assert "not counted" not in str(table.report())
+    assert told(table.history(), "operation", "rows_deleted") == [("CLUSTER", 0), ("DELETE_PARTITION", None), ("INSERT", 0)]
+
+
 def test_what_writes_no_rows_and_what_is_pending_has_no_figures(rich_table: Unpack) -> None:
     history = hudimeta.Table(rich_table("pending_compaction")).history()
     pending = [row for row in history.to_pylist() if row["state"] != "COMPLETED"]
