@@ -73,6 +73,10 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
     if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
         rules = properties.merge_settings
         found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
+    rules = properties.merge_settings
+    for mark, stated in ((keys.DELETE_FIELD, rules.delete_field), (keys.DELETE_MARKER, rules.delete_marker)):
+        if options.is_set(mark) and stated is not None and options.get(mark) != stated:
+            found[mark.key] = (stated, str(options.get(mark)))
     found |= _key_contradictions(properties, options)
     window = WindowSettings.of(properties)
     if window is not None and options.is_set(keys.WINDOW_DAYS):

@@ -86,7 +86,7 @@ PAYLOAD_CLASS = OPTIONS.text(
 DELETE_FIELD = OPTIONS.text(
     "hoodie.payload.delete.field",
     None,
-    "Column that marks rows as deletes, beside _hoodie_is_deleted. A table of version 9 keeps it from its creation.",
+    "Column that marks rows as deletes, beside _hoodie_is_deleted. A table of version 9 keeps it from its creation or upgrade.",
 )
 DELETE_MARKER = OPTIONS.text("hoodie.payload.delete.marker", None, "What that column holds in a delete.")
 KEY_GENERATOR = OPTIONS.text(

@@ -30,6 +30,7 @@ __all__ = [
 MERGE_MODE_KEY = "hoodie.record.merge.mode"
 PARTIAL_UPDATE_KEY = "hoodie.table.partial.update.mode"
 DELETE_PROPERTY = "hoodie.record.merge.property.hoodie.payload.delete."
+_DELETE_FIELD, _DELETE_MARKER = "hoodie.payload.delete.field", "hoodie.payload.delete.marker"
 UNAVAILABLE_PROPERTY = "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
 
 STRATEGY_IDS = {
@@ -178,7 +179,15 @@ def payload_properties(payload_class: str, version: int) -> dict[str, str] | Non
 
 
 def delete_properties(field: str | None, marker: str | None) -> dict[str, str]:
-    """How version 9 stores what marks a row as a delete; nothing without a field."""
+    """How version 9 stores what marks a row as a delete; nothing where nothing does.
+
+    Raises:
+        ConfigError: Only one of both is given.
+    """
+    if (field is None) != (marker is None):
+        given = field if marker is None else marker
+        key, other = (_DELETE_FIELD, _DELETE_MARKER) if marker is None else (_DELETE_MARKER, _DELETE_FIELD)
+        raise ConfigError(key, given, f"{_DELETE_FIELD} together with {_DELETE_MARKER}", f"Set {other} too, or neither.")
     if field is None or marker is None:
         return {}
     return {f"{DELETE_PROPERTY}field": field, f"{DELETE_PROPERTY}marker": marker}

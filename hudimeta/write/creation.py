@@ -201,11 +201,8 @@ def _merge_mode(options: Options, ordering: tuple[str, ...]) -> MergeMode | None
 def _merge_properties(options: Options, version: int) -> dict[str, str]:
     """What a table keeps of a payload class and of the marks of deletes."""
     found = payload_properties(options.get(keys.PAYLOAD_CLASS) or "", version) or {}
-    field, marker = options.get(keys.DELETE_FIELD), options.get(keys.DELETE_MARKER)
-    if (field is None) != (marker is None):
-        both = f"{keys.DELETE_FIELD.key} together with {keys.DELETE_MARKER.key}"
-        raise ConfigError(keys.DELETE_FIELD.key, field, both, "Set both options or neither.")
-    return found | (delete_properties(field, marker) if version >= 9 else {})
+    marks = delete_properties(options.get(keys.DELETE_FIELD), options.get(keys.DELETE_MARKER))
+    return found | (marks if version >= 9 else {})
 
 
 def _is_complex(kind: KeyGeneratorType | None, n_partitions: int) -> bool:

@@ -313,68 +313,6 @@ def test_a_table_without_rows_spells_its_keys_at_8_as_at_9(tmp_path: Path) -> No
     assert sorted(keys) == ["id:k0000", "id:k0001"]
 
 
-PACKAGE = "org.apache.hudi.common.model."
-EVENT, COMMIT, CUSTOM = (
-    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
-    "ce9acb64-bde0-424c-9b91-f6ebba25356d",
-    "00000000-0000-0000-0000-000000000000",
-)
-
-
-@pytest.mark.parametrize(
-    ("payload", "type", "ordering", "mode", "strategy", "written"),
-    [
-        ("OverwriteWithLatestAvroPayload", "COPY_ON_WRITE", "ts", "COMMIT_TIME_ORDERING", COMMIT, None),
-        ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "ts", "EVENT_TIME_ORDERING", EVENT, "DefaultHoodieRecordPayload"),
-        ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "", "COMMIT_TIME_ORDERING", COMMIT, None),
-        ("DefaultHoodieRecordPayload", "COPY_ON_WRITE", "ts", "EVENT_TIME_ORDERING", EVENT, None),
-        ("PartialUpdateAvroPayload", "MERGE_ON_READ", "ts", "CUSTOM", CUSTOM, None),
-    ],
-)
-def test_payload_classes_of_version_6_become_merge_modes(
-    payload: str, type: str, ordering: str, mode: str, strategy: str, written: str | None
-) -> None:
-    """As Apache Hudi's own upgrade decides, RFC-78."""
-    texts = {
-        "hoodie.table.name": "t",
-        "hoodie.table.type": type,
-        "hoodie.table.version": "6",
-        "hoodie.timeline.layout.version": "1",
-        "hoodie.compaction.payload.class": PACKAGE + payload,
-        "hoodie.table.precombine.field": ordering,
-    }
-    changes = property_changes(TableProperties(texts), 8, {})
-    assert changes["hoodie.record.merge.mode"] == mode
-    assert changes["hoodie.record.merge.strategy.id"] == strategy
-    assert changes["hoodie.compaction.payload.class"] == PACKAGE + (written or payload)
-
-
-@pytest.mark.parametrize(
-    ("payload", "stored", "mode", "strategy"),
-    [
-        ("EventTimeAvroPayload", "EVENT_TIME_ORDERING", "CUSTOM", CUSTOM),
-        ("PartialUpdateAvroPayload", "EVENT_TIME_ORDERING", "CUSTOM", CUSTOM),
-        ("DefaultHoodieRecordPayload", "EVENT_TIME_ORDERING", "EVENT_TIME_ORDERING", EVENT),
-        ("OverwriteWithLatestAvroPayload", "COMMIT_TIME_ORDERING", "COMMIT_TIME_ORDERING", COMMIT),
-    ],
-)
-def test_payload_classes_that_version_9_remembers_come_back(payload: str, stored: str, mode: str, strategy: str) -> None:
-    """Apache Hudi 1.0.2 refuses to merge by EventTimeAvroPayload where the mode beside it is not CUSTOM."""
-    texts = {
-        "hoodie.table.name": "t",
-        "hoodie.table.type": "MERGE_ON_READ",
-        "hoodie.table.version": "9",
-        "hoodie.timeline.layout.version": "2",
-        "hoodie.table.legacy.payload.class": PACKAGE + payload,
-        "hoodie.record.merge.mode": stored,
-        "hoodie.table.ordering.fields": "ts",
-    }
-    changes = property_changes(TableProperties(texts), 8, {})
-    assert changes["hoodie.compaction.payload.class"] == PACKAGE + payload
-    assert changes["hoodie.record.merge.mode"] == mode
-    assert changes["hoodie.record.merge.strategy.id"] == strategy
-
-
 def test_a_custom_key_generator_of_version_6_needs_its_types() -> None:
     texts = {
         "hoodie.table.name": "t",

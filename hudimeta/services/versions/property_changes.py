@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.keys import NEW_ENCODING
 from hudimeta.table.key_generator import KeyGeneratorType
@@ -15,6 +16,7 @@ from hudimeta.table.merge_settings import (
     DELETE_PROPERTY,
     MERGE_MODE_KEY,
     STRATEGY_IDS,
+    delete_properties,
     payload_class_of,
     payload_properties,
 )
@@ -47,7 +49,8 @@ def property_changes(properties: TableProperties, to: int, options: Mapping[str,
     Args:
         properties: Of the table.
         to: The version beside the table's own.
-        options: Of the caller: `hoodie.datasource.write.partitionpath.field` where version 6 does not say enough.
+        options: Of the caller: `hoodie.datasource.write.partitionpath.field` where version 6 does not say enough,
+            `hoodie.payload.delete.field` and `….marker` where version 9 shall keep them.
 
     Returns:
         New texts by key; None removes the key.
@@ -106,13 +109,16 @@ def _typed_partition_fields(properties: TableProperties, options: Mapping[str, s
     return ",".join(f"{name.strip()}:{kind.strip().upper()}" for name, _, kind in parts)
 
 
-def _from_8_to_9(properties: TableProperties, _: Mapping[str, str]) -> Changes:
+def _from_8_to_9(properties: TableProperties, options: Mapping[str, str]) -> Changes:
+    """Version 8 leaves it to options what marks deletes; what an upgrade is told version 9 keeps, as Hudi has it."""
     payload_class = properties.payload_class or ""
     short = payload_class.rpartition(".")[2]
     if short in _HANDLED_BY_JAVA:
         raise UnsupportedFeature(f"upgrading a table with payload class {payload_class}", "Upgrade it with Apache Hudi.")
     stated = payload_properties(payload_class, 9)
     changes: Changes = {}
+    if payload_class:
+        changes |= delete_properties(options.get(keys.DELETE_FIELD.key), options.get(keys.DELETE_MARKER.key))
     if stated is not None:
         changes |= {_PAYLOAD_CLASS: None, _LEGACY_CLASS: payload_class, **stated}
     if stated is not None or properties.get(MERGE_MODE_KEY) != MergeMode.CUSTOM.value:

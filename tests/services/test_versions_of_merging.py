@@ -1,0 +1,94 @@
+"""What a change of a table's version makes of how its rows are merged: payload classes, merge modes, marks of deletes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import ConfigError
+from hudimeta.services.versions.property_changes import property_changes
+from hudimeta.table.properties import TableProperties
+from hudimeta.testing.builders import simple_rows
+
+PACKAGE = "org.apache.hudi.common.model."
+EVENT, COMMIT, CUSTOM = (
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+    "00000000-0000-0000-0000-000000000000",
+)
+
+
+@pytest.mark.parametrize(
+    ("payload", "type", "ordering", "mode", "strategy", "written"),
+    [
+        ("OverwriteWithLatestAvroPayload", "COPY_ON_WRITE", "ts", "COMMIT_TIME_ORDERING", COMMIT, None),
+        ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "ts", "EVENT_TIME_ORDERING", EVENT, "DefaultHoodieRecordPayload"),
+        ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "", "COMMIT_TIME_ORDERING", COMMIT, None),
+        ("DefaultHoodieRecordPayload", "COPY_ON_WRITE", "ts", "EVENT_TIME_ORDERING", EVENT, None),
+        ("PartialUpdateAvroPayload", "MERGE_ON_READ", "ts", "CUSTOM", CUSTOM, None),
+    ],
+)
+def test_payload_classes_of_version_6_become_merge_modes(
+    payload: str, type: str, ordering: str, mode: str, strategy: str, written: str | None
+) -> None:
+    """As Apache Hudi's own upgrade decides, RFC-78."""
+    texts = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": type,
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.compaction.payload.class": PACKAGE + payload,
+        "hoodie.table.precombine.field": ordering,
+    }
+    changes = property_changes(TableProperties(texts), 8, {})
+    assert changes["hoodie.record.merge.mode"] == mode
+    assert changes["hoodie.record.merge.strategy.id"] == strategy
+    assert changes["hoodie.compaction.payload.class"] == PACKAGE + (written or payload)
+
+
+MARKS = {"hoodie.payload.delete.field": "part", "hoodie.payload.delete.marker": "gone"}
+
+
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_version_9_keeps_the_marks_of_deletes_that_an_upgrade_is_told(tmp_path: Path, type: str) -> None:
+    """As Apache Hudi has it; version 8 has no property for them, and each of its writers is told anew."""
+    made = Table.create(tmp_path / "t", simple_rows(range(1), 1).schema, key="id", ordering="ts", type=type, options=MARKS)
+    made.upsert(simple_rows(range(4), 1))
+    Table(tmp_path / "t", MARKS).upgrade()
+    gone = simple_rows(range(2), 2)
+    gone = gone.set_column(gone.schema.get_field_index("part"), "part", pa.array(["gone"] * 2))
+    Table(tmp_path / "t").upsert(gone)
+    assert sorted(Table(tmp_path / "t").scan().to_table()["id"].to_pylist()) == ["k0002", "k0003"]
+    with pytest.raises(ConfigError, match="what the table has: 'gone'"):
+        Table(tmp_path / "t", {**MARKS, "hoodie.payload.delete.marker": "off"}).upsert(gone)
+    with pytest.raises(ConfigError, match=r"delete\.field together with"):
+        property_changes(TableProperties(dict(made.properties)), 9, {"hoodie.payload.delete.field": "part"})
+
+
+@pytest.mark.parametrize(
+    ("payload", "stored", "mode", "strategy"),
+    [
+        ("EventTimeAvroPayload", "EVENT_TIME_ORDERING", "CUSTOM", CUSTOM),
+        ("PartialUpdateAvroPayload", "EVENT_TIME_ORDERING", "CUSTOM", CUSTOM),
+        ("DefaultHoodieRecordPayload", "EVENT_TIME_ORDERING", "EVENT_TIME_ORDERING", EVENT),
+        ("OverwriteWithLatestAvroPayload", "COMMIT_TIME_ORDERING", "COMMIT_TIME_ORDERING", COMMIT),
+    ],
+)
+def test_payload_classes_that_version_9_remembers_come_back(payload: str, stored: str, mode: str, strategy: str) -> None:
+    """Apache Hudi 1.0.2 refuses to merge by EventTimeAvroPayload where the mode beside it is not CUSTOM."""
+    texts = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": "MERGE_ON_READ",
+        "hoodie.table.version": "9",
+        "hoodie.timeline.layout.version": "2",
+        "hoodie.table.legacy.payload.class": PACKAGE + payload,
+        "hoodie.record.merge.mode": stored,
+        "hoodie.table.ordering.fields": "ts",
+    }
+    changes = property_changes(TableProperties(texts), 8, {})
+    assert changes["hoodie.compaction.payload.class"] == PACKAGE + payload
+    assert changes["hoodie.record.merge.mode"] == mode
+    assert changes["hoodie.record.merge.strategy.id"] == strategy
