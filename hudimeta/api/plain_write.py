@@ -46,12 +46,14 @@ from hudimeta.write.carried_keys import CARRYING_COLUMNS, carries_keys
 from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, of_a_frame
 from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.first_schema import with_first_schema
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.rows_in import joined_batches
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
+    Prepared,
     WriteResult,
     overwritten,
     prepare,
@@ -146,14 +148,22 @@ class PlainWrite:
         if operation is Operation.DELETE:
             parsed = without_deleting_payload(parsed)
         session = open_or_create(storage, parsed, strip_meta_columns(schema), operation)
-        table = TableFiles.now(session)
-        carried = CARRYING_COLUMNS if carries_keys(table.generator(), operation, schema.names) else ()
-        checked = prepare(table, session, operation, no_rows(schema))
+        check = partial(cls._checked, session, operation, schema)
+        table, carried, checked = with_first_schema(session, operation, schema, check)
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
         write, _ = session.coordinator.begin(operation, None if undone else table.snapshot.timeline, heartbeat=True)
         begun = replace(write, rolled_back=(*undone, *write.rolled_back))
         return cls(location, parsed, begun, checked.schema, checked.defaults, carried)
+
+    @staticmethod
+    def _checked(
+        session: WriteSession, operation: Operation, schema: pa.Schema
+    ) -> tuple[TableFiles, tuple[str, ...], Prepared]:
+        """The table, the meta columns that say which rows of it these are, and what a batch of none of them would be."""
+        table = TableFiles.now(session)
+        carried = CARRYING_COLUMNS if carries_keys(table.generator(), operation, schema.names) else ()
+        return table, carried, prepare(table, session, operation, no_rows(schema))
 
     def _storage(self) -> CountingStorage:
         return CountingStorage(open_storage(self.location, self.options.texts))

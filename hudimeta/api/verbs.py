@@ -16,6 +16,7 @@ from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage, in_one_go
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
+from hudimeta.write.first_schema import with_first_schema
 from hudimeta.write.rows_in import as_stream, as_table, columns_of_python, fitted, from_frame, without_views
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, delete_partitions, prepare, write_prepared
@@ -142,7 +143,7 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
             schema = table.snapshot.file_schema
             return prepare(table, session, operation, fitted(from_frame(rows, data, schema), of_python, schema))
 
-        return write_prepared(session, operation, make)
+        return with_first_schema(session, operation, rows.schema, lambda: write_prepared(session, operation, make))
 
     return run_write(WriteSession(storage, options), run)
 

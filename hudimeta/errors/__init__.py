@@ -16,7 +16,14 @@ from hudimeta.errors.of_commit import (
     LockTimeout,
     UndoError,
 )
-from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, SchemaMismatch, UnsupportedEvolution
+from hudimeta.errors.of_input import (
+    ConfigError,
+    PredicateError,
+    SchemaError,
+    SchemaMismatch,
+    SchemaUnknown,
+    UnsupportedEvolution,
+)
 from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StaleList, StorageError, Throttled
 from hudimeta.errors.of_table import (
     CorruptFileError,
@@ -60,6 +67,7 @@ __all__ = [
     "PredicateError",
     "SchemaError",
     "SchemaMismatch",
+    "SchemaUnknown",
     "StaleList",
     "StorageError",
     "StreamDataLoss",

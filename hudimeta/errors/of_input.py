@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudimeta.errors.tree import HudiError
 from hudimeta.redaction import HIDDEN, is_secret
 
-__all__ = ["ConfigError", "PredicateError", "SchemaError", "SchemaMismatch", "UnsupportedEvolution"]
+__all__ = ["ConfigError", "PredicateError", "SchemaError", "SchemaMismatch", "SchemaUnknown", "UnsupportedEvolution"]
 
 _SHOWN = 300
 """Most characters of a predicate that an error repeats."""
@@ -69,6 +69,15 @@ class SchemaError(HudiError):
     """Columns or types that do not fit."""
 
     code = "SCHEMA"
+
+
+class SchemaUnknown(SchemaError):
+    """A table without a commit and without a schema in its properties: nothing tells its columns."""
+
+    code = "SCHEMA_UNKNOWN"
+
+    def __init__(self) -> None:
+        super().__init__("nothing tells the table's schema", "Write rows into the table, or set hoodie.table.create.schema.")
 
 
 class SchemaMismatch(SchemaError):

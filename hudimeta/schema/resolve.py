@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaError
+from hudimeta.errors import SchemaUnknown
 from hudimeta.schema.avro_arrow import avro_to_arrow
 from hudimeta.schema.internal_schema import InternalSchema, decode_schema
 from hudimeta.schema.names import strip_meta_columns, with_meta_columns
@@ -67,7 +67,7 @@ def resolve_table_schema(
         as_of: Only commits with a requested time up to this one count; None for all.
 
     Raises:
-        SchemaError: Nothing tells the schema.
+        SchemaUnknown: Nothing tells the schema.
     """
     found = _from_commits((t, read) for t, read in commits if as_of is None or t <= as_of)
     if found is None and create_schema:
@@ -77,7 +77,7 @@ def resolve_table_schema(
         if columns is not None:
             found = ResolvedSchema(strip_meta_columns(columns.remove_metadata()), "base file")
     if found is None:
-        raise SchemaError("nothing tells the table's schema", "Write rows into the table, or set hoodie.table.create.schema.")
+        raise SchemaUnknown
     missing = [pa.field(f, pa.string()) for f in partition_fields if f not in found.data.names and "." not in f]
     if not missing:
         return found

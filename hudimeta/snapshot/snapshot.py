@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hudimeta.cached import cached_property
 from hudimeta.config import Options
 from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
-from hudimeta.errors import ConfigError, TableNotFound
+from hudimeta.errors import SchemaUnknown, TableNotFound
 from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata
 from hudimeta.storage import CountingStorage
 from hudimeta.table import properties as table_properties
@@ -358,7 +358,7 @@ class Snapshot:
         """Data columns as the table's files hold them, in stored types: what the rows of a write are brought to.
 
         Raises:
-            ConfigError: A table without a commit and without a schema in its properties.
+            SchemaUnknown: A table without a commit and without a schema in its properties.
             CorruptFileError: The newest write knows the table as another one.
         """
         from hudimeta.snapshot.table_schema import file_schema, refuse_foreign_write
@@ -366,7 +366,7 @@ class Snapshot:
         refuse_foreign_write(self.properties, self.timeline)
         found = file_schema(self.properties, self.timeline)
         if found is None:
-            raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")
+            raise SchemaUnknown
         return found
 
     @cached_property

@@ -12,6 +12,7 @@ __all__ = [
     "default_values",  # what new rows get in columns that they lack
     "duplicates",  # what an insert does with keys that are there
     "execution",  # carrying out a plan
+    "first_schema",  # columns of a table that nothing tells
     "learned_keys",  # what only the stored table tells of its keys and partition paths
     "log_files",  # writing log files
     "merge_builder",  # `Table.merge`

@@ -7,6 +7,7 @@ next one. All of it happens under the table lock, so that of two creations at on
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -41,7 +42,7 @@ from hudimeta.timeline import DEFAULT_FOLDER, Clock, InstantGenerator, SystemClo
 from hudimeta.types import MergeMode, TableType
 from hudimeta.write.key_settings import check_key_settings, key_settings, stored_columns
 
-__all__ = ["create_table", "planned_properties"]
+__all__ = ["check_named_columns", "create_table", "planned_properties"]
 
 _BUILT_IN_MODES = (MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING)
 
@@ -114,8 +115,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         raise ConfigError("hoodie.table.name", None, "a name", "Name the table with the option hoodie.table.name.")
     record_keys, partitions = options.get(keys.RECORD_KEY), options.get(keys.PARTITION_PATH)
     ordering = options.get(keys.ORDERING)
-    for option, names in ((keys.RECORD_KEY, record_keys), (keys.PARTITION_PATH, partitions), (keys.ORDERING, ordering)):
-        _check_columns(option.key, names, schema)
+    check_named_columns(record_keys, partitions, ordering, schema)
     if options.get(keys.TIMEZONE) == "LOCAL":
         raise UnsupportedFeature(
             f"creating a table with {keys.TIMEZONE.key}=LOCAL", "Instants of new tables are of UTC: leave it out."
@@ -160,7 +160,19 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     return properties, planned
 
 
-def _check_columns(option: str, names: tuple[str, ...], schema: pa.Schema) -> None:
+def check_named_columns(
+    record_keys: Sequence[str], partitions: Sequence[str], ordering: Sequence[str], schema: pa.Schema
+) -> None:
+    """Refuse columns of keys, partitions and order that rows have not, or by which none can be named.
+
+    Raises:
+        ConfigError: With the option that names one.
+    """
+    for option, names in ((keys.RECORD_KEY, record_keys), (keys.PARTITION_PATH, partitions), (keys.ORDERING, ordering)):
+        _check_columns(option.key, names, schema)
+
+
+def _check_columns(option: str, names: Sequence[str], schema: pa.Schema) -> None:
     for name in names:
         column = name.partition(":")[0]
         kind = column_type(schema, column)

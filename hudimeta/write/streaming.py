@@ -40,6 +40,7 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.first_schema import with_first_schema
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
@@ -82,7 +83,7 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
     first = next(portions, pa.Table.from_batches([], reader.schema))
     second = next(portions, None)
     if second is None:
-        return write_rows(session, operation, first)
+        return with_first_schema(session, operation, reader.schema, lambda: write_rows(session, operation, first))
     write = until_no_conflict(_write_portions, attempts=1)
     try:
         return write(session, operation, reader.schema, _chained(first, second, portions))
@@ -90,12 +91,17 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
         raise conflict.with_cure(_READ_ONCE) from conflict
 
 
+def _table_and_change(session: WriteSession, operation: Operation, incoming: pa.Schema) -> tuple[TableFiles, SchemaChange]:
+    table = TableFiles.now(session)
+    deletes = operation is Operation.DELETE
+    return table, SchemaChange(table.snapshot.file_schema) if deletes else table.evolve(incoming)
+
+
 def _write_portions(
     session: WriteSession, operation: Operation, incoming: pa.Schema, portions: Iterator[pa.Table]
 ) -> CommitReport:
-    timings, table = Timings(), TableFiles.now(session)
-    deletes = operation is Operation.DELETE
-    change = SchemaChange(table.snapshot.file_schema) if deletes else table.evolve(incoming)
+    timings = Timings()
+    table, change = with_first_schema(session, operation, incoming, lambda: _table_and_change(session, operation, incoming))
     if ensure_metadata(session):
         table = TableFiles.now(session)
     with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):

@@ -28,6 +28,7 @@ from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.sources import GivenRows
 from tests.elsewhere import REMOTE, only_when
 from tests.spark.tables import KEYS, check, contents, create, refusal, rows
+from tests.write.unstated import without_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,6 +86,15 @@ def test_the_driver_gets_no_rows(spark: SparkSession, tmp_path: Path) -> None:
         (note,) = (note for note in notes if "summaries collected" in note)
         collected.append(int(note.partition("tasks, ")[2].partition(" bytes")[0].replace(",", "")))
     assert collected[1] < collected[0] + 50_000, "the keys alone of 40,000 rows are more than this"
+
+
+def test_first_rows_tell_the_columns_where_nothing_does(spark: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "t", rows([]), indexes=INDEXES)
+    without_columns(tmp_path / "t")
+    note = "nothing told the table's columns: they are those of these rows"
+    assert note in HudiTable(spark, tmp_path / "t", BY_TASKS).upsert(some(spark, 0, 4, 1)).notes
+    assert contents(tmp_path / "t") == [(i, 1, float(i)) for i in range(4)]
+    check(tmp_path / "t")
 
 
 def test_rows_that_do_not_fit_are_refused_with_the_engines_error(spark: SparkSession, tmp_path: Path) -> None:

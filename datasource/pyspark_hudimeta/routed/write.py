@@ -17,6 +17,7 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.carried_keys import CARRYING_COLUMNS, carries_keys
 from hudimeta.write.duplicates import of_a_frame
+from hudimeta.write.first_schema import with_first_schema
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.routed.sources import ComputedRows, FoundRows, GivenRows, RowSource
@@ -157,7 +158,8 @@ def run_routed(session: WriteSession, rows: RowSource, executors: SparkExecutors
 def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:
     schema = data_schema(rows, carrying=_carries_keys(session, operation, rows.columns))
     executors = SparkExecutors(spark, rows, schema, session.options)
-    return run_routed(session, GivenRows(operation, schema), executors)
+    run = partial(run_routed, session, GivenRows(operation, schema), executors)
+    return with_first_schema(session, operation, schema, run)
 
 
 def _carries_keys(session: WriteSession, operation: Operation, names: Sequence[str]) -> bool:
