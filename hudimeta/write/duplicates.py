@@ -13,8 +13,14 @@ from hudimeta.errors import ConfigError, DuplicateKeys
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch
 
-__all__ = ["DuplicatePolicy", "combines", "duplicate_policy", "of_a_frame", "settle_duplicates"]
+__all__ = ["DuplicatePolicy", "combines", "duplicate_policy", "of_a_frame", "refuse_unheeded", "settle_duplicates"]
 
+_INSERTS = (
+    Operation.INSERT,
+    Operation.BULK_INSERT,
+    Operation.INSERT_OVERWRITE,
+    Operation.INSERT_OVERWRITE_TABLE,
+)
 _SHOWN = 5
 
 
@@ -35,15 +41,39 @@ def duplicate_policy(options: Options, operation: Operation) -> DuplicatePolicy:
     return DuplicatePolicy(options.get(keys.INSERT_DUPLICATES) or "none")
 
 
-def combines(options: Options, operation: Operation) -> bool:
-    """Whether a write keeps one row a key among its own rows.
+def refuse_unheeded(options: Options, operation: Operation, *, has_keys: bool) -> None:
+    """Refuse to store rows beside others of their key where an option says that they shall not be, as Apache Hudi does.
+
+    Args:
+        options: Of the write.
+        operation: What it does.
+        has_keys: Whether rows have keys, else each gets one of its own.
 
     Raises:
-        ConfigError: A bulk insert, which looks no key up, shall drop rows whose key the table has.
+        ConfigError: Nobody would look for rows of the same key: no rows have any, or a bulk insert does not ask.
     """
-    if operation is Operation.BULK_INSERT and options.get(keys.INSERT_DROP_DUPLICATES):
+    if operation not in _INSERTS:
+        return
+    policy = options.get(keys.INSERT_DUPLICATES) or "none"
+    asked: list[tuple[str, Any, str]] = []
+    if policy != "none" and not operation.overwrites:
+        asked.append((keys.INSERT_DUPLICATES.key, policy, "none"))
+    if options.get(keys.INSERT_DROP_DUPLICATES):
+        asked.append((keys.INSERT_DROP_DUPLICATES.key, True, "false"))
+    if asked and has_keys and operation is Operation.BULK_INSERT:
+        key, value, allowed = asked[0]
         hint = "A bulk insert looks no key up: insert the rows (hoodie.datasource.write.operation=insert)."
-        raise ConfigError(keys.INSERT_DROP_DUPLICATES.key, True, "false for a bulk insert", hint)
+        raise ConfigError(key, value, f"{allowed} for a bulk insert", hint)
+    if options.get(keys.COMBINE_BEFORE_INSERT):
+        asked.append((keys.COMBINE_BEFORE_INSERT.key, True, "false"))
+    if asked and not has_keys:
+        key, value, allowed = asked[0]
+        hint = "Every row gets a key of its own there: leave the option out, or drop repeated rows before writing."
+        raise ConfigError(key, value, f"{allowed} for a table without key columns", hint)
+
+
+def combines(options: Options, operation: Operation) -> bool:
+    """Whether a write keeps one row a key among its own rows."""
     if operation in (Operation.UPSERT, Operation.DELETE):
         return options.get(keys.COMBINE_BEFORE_UPSERT)
     return options.get(keys.COMBINE_BEFORE_INSERT) or options.get(keys.INSERT_DROP_DUPLICATES)

@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
+from hudimeta.config.options import RECORD_KEY
 from hudimeta.errors import TableError, TableNotFound
 from hudimeta.storage import Storage
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
+from hudimeta.write.duplicates import refuse_unheeded
 
 __all__ = ["open_or_create"]
 
@@ -34,6 +36,7 @@ def open_or_create(storage: Storage, options: Options, schema: pa.Schema, operat
     except TableNotFound:
         if operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise
+    refuse_unheeded(options, operation, has_keys=bool(options.get(RECORD_KEY)))
     try:
         create_table(storage, schema, options)
     except TableError:

@@ -38,7 +38,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.carried_keys import CARRIED_NOTE, carries_keys
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
-from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, refuse_unheeded, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.first_schema import with_first_schema
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
@@ -93,6 +93,7 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
 
 def _table_and_change(session: WriteSession, operation: Operation, incoming: pa.Schema) -> tuple[TableFiles, SchemaChange]:
     table = TableFiles.now(session)
+    refuse_unheeded(session.options, operation, has_keys=not table.generator().generates_keys)
     deletes = operation is Operation.DELETE
     return table, SchemaChange(table.snapshot.file_schema) if deletes else table.evolve(incoming)
 

@@ -31,7 +31,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.carried_keys import CARRIED_NOTE, carries_keys
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
-from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, refuse_unheeded, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, partition_batch
@@ -186,6 +186,7 @@ def _nothing_left(session: WriteSession, write: OpenWrite) -> CommitReport:
 def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
     generator = table.generator()
+    refuse_unheeded(session.options, operation, has_keys=not generator.generates_keys)
     carried = carries_keys(generator, operation, rows.column_names)
     if carried and CARRIED_NOTE not in session.notes:
         session.notes.append(CARRIED_NOTE)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
-from hudimeta.api.plain_write import operation_of
+from hudimeta.api.plain_write import PlainWrite, operation_of
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import ConfigError, DuplicateKeys
@@ -25,6 +25,7 @@ from hudimeta.write.table_writer import write_rows
 TYPE = "hoodie.datasource.write.table.type"
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 POLICY, DROP = "hoodie.datasource.insert.dup.policy", "hoodie.datasource.write.insert.drop.duplicates"
+COMBINE = "hoodie.combine.before.insert"
 MODE, COLUMNS = "hoodie.bulkinsert.sort.mode", "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
 
 
@@ -70,11 +71,30 @@ def test_dropping_by_the_flag_keeps_one_row_a_key_of_an_overwrite(tmp_path: Path
     assert table.read().sort_by("id").select(["id", "ts"]).to_pylist() == [{"id": "k0030", "ts": 6}, {"id": "k0031", "ts": 5}]
 
 
-def test_a_bulk_insert_that_shall_drop_known_keys_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{POLICY: "drop"}, {POLICY: "fail"}, {DROP: "true"}], ids=str)
+def test_a_bulk_insert_that_shall_look_for_known_keys_is_refused(tmp_path: Path, options: dict[str, str]) -> None:
     table = table_of(tmp_path)
     with pytest.raises(ConfigError, match="looks no key up"):
-        insert(table, simple_rows([3], 7), Operation.BULK_INSERT, **{DROP: "true"})
+        insert(table, simple_rows([3], 7), Operation.BULK_INSERT, **options)
     table.check()
+
+
+@pytest.mark.parametrize("options", [{POLICY: "drop"}, {POLICY: "fail"}, {DROP: "true"}, {COMBINE: "true"}], ids=str)
+def test_a_table_without_keys_takes_no_word_on_rows_of_one_key(tmp_path: Path, options: dict[str, str]) -> None:
+    """It would store all of them: Apache Hudi refuses these options as well."""
+    rows = pa.table({"n": [1, 1]})
+    hudimeta.Table.create(tmp_path / "t", rows.schema).insert(rows)
+    before = {file for file in tmp_path.rglob("*") if file.is_file()}
+    for data in (rows, rows.to_reader(max_chunksize=1)):
+        table = hudimeta.Table(tmp_path / "t", {**options, "hudimeta.write.portion.bytes": "1"})
+        with pytest.raises(ConfigError, match="table without key columns"):
+            table.insert(data)
+    named = {**options, "hoodie.datasource.write.operation": "insert"}
+    for folder in ("t", "new"):
+        with pytest.raises(ConfigError, match="table without key columns"):
+            PlainWrite.begin(str(tmp_path / folder), named, rows.schema, overwrite=False)
+    assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
+    assert hudimeta.Table(tmp_path / "t").scan().to_table().num_rows == 2
 
 
 @pytest.mark.parametrize("options", [{POLICY: "drop"}, {POLICY: "fail"}, {DROP: "true"}], ids=str)

@@ -253,7 +253,8 @@ class _New:
             raise ConfigError("DEFAULT", ", ".join(self.defaults), "the default values of the table that is there", hint)
         if self.rows is not None:
             ordered = self.rows.select(*[self.rows[quoted(name)] for name in self.columns.names])
-            HudiTable(session.spark, self.location, self.options).bulk_insert(ordered)
+            alone = {**self.options, keys.INSERT_DUPLICATES.key: "none"}  # what SET says of keys that a table has
+            HudiTable(session.spark, self.location, alone).bulk_insert(ordered)
         _register(session, self.statement, entered, self.location)
         try:
             comment_columns(session.plain, entered, self.columns)
