@@ -159,10 +159,11 @@ def _tables(task: ReadTask, split: Split, storage: Storage, counts: ReadCounts |
 
 def _may_read_ahead(task: ReadTask, storage: Storage) -> bool:
     """Functions of users that merge rows need not be able to run beside themselves; changes of a commit are read in order."""
+    from hudimeta.config.options import MERGER
     from hudimeta.slices.read_task import ReadTask
     from hudimeta.storage.at_once import reads_ahead
 
-    return type(task) is ReadTask and task.rules.merger is None and reads_ahead(storage)
+    return type(task) is ReadTask and not task.merge_options.get(MERGER.key) and reads_ahead(storage)
 
 
 def _weight(task: ReadTask, one: FileSlice) -> int:

@@ -17,6 +17,7 @@ from hudimeta.formats.plain_arrays import array_of
 from hudimeta.redaction import redacted
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.projection import path_of, pruned, shown_field
+from hudimeta.table.properties import TableProperties
 from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
@@ -149,9 +150,14 @@ class ReadTask:
         paths = [path_of(name, self.table_schema) for name in self.columns]
         paths += [c.path for c in self.predicate.columns] if self.predicate else []
         paths += [(name,) for name in self.beside.columns] if self.beside else []
-        if self.history is not None or self.rules.partial_mode is not PartialUpdateMode.NONE:
+        if self.history is not None or self._fills:
             paths = [path[:1] for path in paths]
         return pruned(self.table_schema, paths)
+
+    @cached_property
+    def _fills(self) -> bool:
+        """True when a row takes values from one that it replaces; rules that nobody here can follow matter to merges alone."""
+        return TableProperties(dict(self.properties)).merge_settings.partial_update is not PartialUpdateMode.NONE
 
     @cached_property
     def virtual_keys(self) -> bool:

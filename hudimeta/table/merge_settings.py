@@ -2,7 +2,8 @@
 
 Version 9 stores the mode; version 8 the mode, a strategy id and a payload class; version 6 the payload class alone. A mode of
 CUSTOM that stands for one of Hudi's own payload classes is resolved to the rules that the class follows. Other payload and
-merger classes are Java code, which cannot be run here: they stay CUSTOM, and whoever merges refuses them.
+merger classes are Java code, which cannot be run here: they stay CUSTOM, and whoever merges refuses them. Where the strategy
+is that of a merger of somebody's own, Hudi stores a payload class beside it that it does not go by.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = [
     "PartialUpdateMode",
     "delete_properties",
     "merge_settings",
+    "name_of_own",
     "payload_class_of",
     "payload_properties",
 ]
@@ -67,6 +69,7 @@ class MergeSettings:
         delete_field: Column that marks deletes, None without; in addition to `_hoodie_is_deleted` and `_hoodie_operation`.
         delete_marker: Its value in a delete.
         payload_class: The class that decided, "" when none is named; for the reader of an error.
+        own_strategy: The id of a merger's strategy that is none of Hudi's, "" without: that merger decides, no class.
         last_keeps_meta: A row that is filled, or fills another, gives its meta columns when it was written later of the two,
             whichever of them wins: so Hudi's own class does it, and the mode that version 9 stores instead does not.
         unavailable: The text in the place of a value that FILL_UNAVAILABLE takes from the loser.
@@ -79,6 +82,7 @@ class MergeSettings:
     delete_field: str | None = None
     delete_marker: str | None = None
     payload_class: str = ""
+    own_strategy: str = ""
     last_keeps_meta: bool = False
     deletes_always: bool = False
     unavailable: str | None = None
@@ -87,9 +91,11 @@ class MergeSettings:
         """Raises UnsupportedFeature when the rules are Java code."""
         if self.mode is MergeMode.CUSTOM:
             what = f"payload class {self.payload_class}" if self.payload_class else "a custom record merger"
+            what += f" (strategy {self.own_strategy})" if self.own_strategy else ""
             raise UnsupportedFeature(
                 f"merging rows with {what}",
-                "Rows that were never updated can be read with hoodie.datasource.query.type=read_optimized.",
+                "Name a Python function that does it in hudimeta.merger; rows that were never updated can be read with "
+                "hoodie.datasource.query.type=read_optimized.",
             )
 
 
@@ -133,11 +139,14 @@ def merge_settings(
         ConfigError: a mode that Hudi does not know.
     """
     declared = _member(MergeMode, MERGE_MODE_KEY, mode) if mode else None
-    of_payload = _RULES_OF_PAYLOAD.get(payload_class.rpartition(".")[2]) if payload_class else None
+    own_strategy = "" if strategy_id in STRATEGY_IDS.values() else strategy_id
     if declared is not None and declared is not MergeMode.CUSTOM:
         rules = MergeSettings(declared)
+    elif own_strategy and (declared is not None or not payload_class):  # of version 6 the class decides
+        rules, payload_class = replace(_CUSTOM, own_strategy=own_strategy), ""
     elif payload_class:
-        rules = replace(of_payload or _CUSTOM, deletes_always=payload_class.rpartition(".")[2] in _DELETING_ALWAYS)
+        name = name_of_own(payload_class)
+        rules = replace(_RULES_OF_PAYLOAD.get(name, _CUSTOM), deletes_always=name in _DELETING_ALWAYS)
     elif declared is MergeMode.CUSTOM:
         rules = _CUSTOM
     else:
@@ -146,6 +155,12 @@ def merge_settings(
     field, marker = delete_field or rules.delete_field, delete_marker or rules.delete_marker
     own = replace(rules, partial_update=partial, delete_field=field, delete_marker=marker, payload_class=payload_class)
     return replace(own, unavailable=unavailable)
+
+
+def name_of_own(payload_class: str) -> str:
+    """The bare name of a payload class, where its package is Hudi's, or left out; "" for a class of somebody else's."""
+    package, _, name = payload_class.rpartition(".")
+    return name if f"{package}." in (".", _PACKAGE, f"{_PACKAGE}debezium.") else ""
 
 
 def payload_class_of(mode: MergeMode) -> str:
@@ -159,7 +174,7 @@ def payload_properties(payload_class: str, version: int) -> dict[str, str] | Non
     Version 8 names the class, with CUSTOM as its mode unless it is the class of a built-in mode: Apache Hudi 1.0.2 merges no
     rows where EventTimeAvroPayload stands beside another mode, and 1.2.0 takes CUSTOM, too. Version 9 says what the class does.
     """
-    name = payload_class.rpartition(".")[2]
+    name = name_of_own(payload_class)
     rules = _RULES_OF_PAYLOAD.get(name)
     if rules is None:
         return None

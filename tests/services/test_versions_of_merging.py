@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.services.versions.property_changes import property_changes
-from hudimeta.table.properties import TableProperties
+from hudimeta.storage import open_storage
+from hudimeta.table.properties import TableProperties, update
 from hudimeta.testing.builders import simple_rows
+from tests.edited_properties import forget_properties
 
 PACKAGE = "org.apache.hudi.common.model."
 EVENT, COMMIT, CUSTOM = (
@@ -92,3 +94,35 @@ def test_payload_classes_that_version_9_remembers_come_back(payload: str, stored
     assert changes["hoodie.compaction.payload.class"] == PACKAGE + payload
     assert changes["hoodie.record.merge.mode"] == mode
     assert changes["hoodie.record.merge.strategy.id"] == strategy
+
+
+MERGER = "5ac0b4d0-6e0c-4b2a-9d0a-0d9d3f0c7a11"
+CUSTOM_MERGER = {"hoodie.record.merge.mode": "CUSTOM", "hoodie.record.merge.strategy.id": MERGER}
+
+
+def test_a_merger_of_somebodys_own_decides_in_every_version(tmp_path: Path) -> None:
+    """Apache Hudi stores DefaultHoodieRecordPayload beside its strategy, and does not go by it."""
+    made = Table.create(tmp_path / "t", simple_rows([], 1).schema, key="id", ordering="ts", type="MERGE_ON_READ")
+    made.upsert(simple_rows(range(3), 1))
+    made.upsert(simple_rows(range(2), 2))
+    forget_properties(tmp_path / "t")
+    update(open_storage(str(tmp_path / "t")), CUSTOM_MERGER)
+    keep_older = {"hudimeta.merger": "tests.slices.mergers:keep_older"}
+    for move in (lambda t: t, lambda t: t.upgrade(), lambda t: t.downgrade()):
+        move(Table(tmp_path / "t", keep_older))
+        Table(tmp_path / "t", keep_older).upsert(simple_rows(range(2), 3))
+        stated = Table(tmp_path / "t").properties
+        assert {key: stated[key] for key in CUSTOM_MERGER} == CUSTOM_MERGER
+        with pytest.raises(UnsupportedFeature, match=f"strategy {MERGER}.*hudimeta\\.merger"):
+            Table(tmp_path / "t").scan().to_table()
+        with pytest.raises(UnsupportedFeature, match=f"strategy {MERGER}"):
+            Table(tmp_path / "t").upsert(simple_rows(range(1), 3))
+        assert Table(tmp_path / "t").scan(query_type="read_optimized").to_table().num_rows == 3
+        assert Table(tmp_path / "t", keep_older).scan().to_table()["ts"].to_pylist() == [1, 1, 1]
+
+
+def test_version_6_with_a_merger_of_somebodys_own_is_not_upgraded() -> None:
+    texts = {"hoodie.table.name": "t", "hoodie.table.type": "MERGE_ON_READ", "hoodie.table.version": "6"}
+    texts |= {"hoodie.timeline.layout.version": "1", "hoodie.compaction.record.merger.strategy": MERGER}
+    with pytest.raises(UnsupportedFeature, match=MERGER):
+        property_changes(TableProperties(texts), 8, {})

@@ -92,6 +92,12 @@ def test_merge_rules_of_real_tables(
     rules.check_known()
 
 
+LATEST = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+SOMEBODY = "5ac0b4d0-6e0c-4b2a-9d0a-0d9d3f0c7a11"
+SOMEBODYS = {"hoodie.record.merge.strategy.id": SOMEBODY}
+"""Of a merger of somebody's own; Apache Hudi stores a payload class beside it."""
+
+
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
@@ -99,12 +105,17 @@ def test_merge_rules_of_real_tables(
         ({"hoodie.table.precombine.field": "ts"}, MergeMode.EVENT_TIME_ORDERING),
         ({"hoodie.table.ordering.fields": "a,b"}, MergeMode.EVENT_TIME_ORDERING),
         (
-            {"hoodie.table.precombine.field": "ts", "hoodie.compaction.payload.class": "x.OverwriteWithLatestAvroPayload"},
+            {"hoodie.table.precombine.field": "ts", "hoodie.compaction.payload.class": LATEST},
             MergeMode.COMMIT_TIME_ORDERING,
         ),
         ({"hoodie.record.merge.mode": "event_time_ordering"}, MergeMode.EVENT_TIME_ORDERING),
         ({"hoodie.record.merge.mode": "CUSTOM"}, MergeMode.CUSTOM),
         ({"hoodie.compaction.payload.class": "com.acme.MyPayload"}, MergeMode.CUSTOM),
+        ({"hoodie.compaction.payload.class": "com.acme.OverwriteWithLatestAvroPayload"}, MergeMode.CUSTOM),
+        ({"hoodie.record.merge.mode": "CUSTOM", "hoodie.compaction.payload.class": LATEST}, MergeMode.COMMIT_TIME_ORDERING),
+        ({**SOMEBODYS, "hoodie.record.merge.mode": "CUSTOM", "hoodie.compaction.payload.class": LATEST}, MergeMode.CUSTOM),
+        ({**SOMEBODYS, "hoodie.record.merge.mode": "CUSTOM", "hoodie.table.legacy.payload.class": LATEST}, MergeMode.CUSTOM),
+        ({"hoodie.compaction.record.merger.strategy": SOMEBODY, "hoodie.table.precombine.field": "ts"}, MergeMode.CUSTOM),
         (
             {
                 "hoodie.compaction.record.merger.strategy": "ce9acb64-bde0-424c-9b91-f6ebba25356d",
@@ -120,8 +131,11 @@ def test_merge_mode_follows_the_hints_that_are_there(texts: dict[str, str], expe
 
 def test_java_code_that_merges_is_named_in_the_refusal() -> None:
     found = TableProperties({**MINIMAL, "hoodie.compaction.payload.class": "com.acme.MyPayload"})
-    with pytest.raises(UnsupportedFeature, match=r"com\.acme\.MyPayload"):
+    with pytest.raises(UnsupportedFeature, match=r"com\.acme\.MyPayload.*hudimeta\.merger"):
         found.merge_settings.check_known()
+    custom = {"hoodie.record.merge.mode": "CUSTOM", "hoodie.compaction.payload.class": LATEST}
+    with pytest.raises(UnsupportedFeature, match=rf"custom record merger \(strategy {SOMEBODY}\)"):
+        TableProperties({**MINIMAL, **SOMEBODYS, **custom}).merge_settings.check_known()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hudimeta.table.merge_settings import (
     MERGE_MODE_KEY,
     STRATEGY_IDS,
     delete_properties,
+    name_of_own,
     payload_class_of,
     payload_properties,
 )
@@ -38,6 +39,7 @@ _LEGACY_CLASS = "hoodie.table.legacy.payload.class"
 _PARTIAL_UPDATE = "hoodie.table.partial.update.mode"
 _ONE_ORDERING, _ORDERING = "hoodie.table.precombine.field", "hoodie.table.ordering.fields"
 _DEFAULT_CLASSES = ("DefaultHoodieRecordPayload", "EventTimeAvroPayload", "OverwriteWithLatestAvroPayload")
+_BY_HUDI = "Upgrade it with Apache Hudi."
 _HANDLED_BY_JAVA = ("MySqlDebeziumAvroPayload", "PostgresDebeziumAvroPayload")
 
 Changes = dict[str, str | None]
@@ -84,7 +86,10 @@ def _from_6_to_8(properties: TableProperties, options: Mapping[str, str]) -> Cha
 def _merge_mode_of_8(properties: TableProperties) -> Changes:
     """Merge-on-read tables with an ordering field go by it whatever their class was, as Hudi has it."""
     payload_class = properties.payload_class or ""
-    if payload_class and payload_class.rpartition(".")[2] not in _DEFAULT_CLASSES:
+    own_strategy = properties.merge_settings.own_strategy
+    if own_strategy:
+        raise UnsupportedFeature(f"upgrading a table whose rows a merger of strategy {own_strategy} merges", _BY_HUDI)
+    if payload_class and name_of_own(payload_class) not in _DEFAULT_CLASSES:
         mode = MergeMode.CUSTOM
     elif properties.type is TableType.MERGE_ON_READ and properties.ordering_fields:
         mode, payload_class = MergeMode.EVENT_TIME_ORDERING, payload_class_of(MergeMode.EVENT_TIME_ORDERING)
@@ -112,16 +117,15 @@ def _typed_partition_fields(properties: TableProperties, options: Mapping[str, s
 def _from_8_to_9(properties: TableProperties, options: Mapping[str, str]) -> Changes:
     """Version 8 leaves it to options what marks deletes; what an upgrade is told version 9 keeps, as Hudi has it."""
     payload_class = properties.payload_class or ""
-    short = payload_class.rpartition(".")[2]
-    if short in _HANDLED_BY_JAVA:
-        raise UnsupportedFeature(f"upgrading a table with payload class {payload_class}", "Upgrade it with Apache Hudi.")
-    stated = payload_properties(payload_class, 9)
+    if name_of_own(payload_class) in _HANDLED_BY_JAVA:
+        raise UnsupportedFeature(f"upgrading a table with payload class {payload_class}", _BY_HUDI)
+    stated, mode = payload_properties(payload_class, 9), properties.get(MERGE_MODE_KEY)
     changes: Changes = {}
     if payload_class:
         changes |= delete_properties(options.get(keys.DELETE_FIELD.key), options.get(keys.DELETE_MARKER.key))
     if stated is not None:
         changes |= {_PAYLOAD_CLASS: None, _LEGACY_CLASS: payload_class, **stated}
-    if stated is not None or properties.get(MERGE_MODE_KEY) != MergeMode.CUSTOM.value:
+    if stated or (not properties.merge_settings.own_strategy and (stated is not None or mode != MergeMode.CUSTOM.value)):
         changes[_STRATEGY_ID] = None
     fields = properties.get(_ORDERING) or properties.get(_ONE_ORDERING)
     if fields:
@@ -134,7 +138,7 @@ def _from_9_to_8(properties: TableProperties, _: Mapping[str, str]) -> Changes:
         names = ", ".join(properties.ordering_fields)
         raise UnsupportedFeature(f"version 8 of a table with several ordering fields ({names})", "It stays at version 9.")
     legacy = properties.get(_LEGACY_CLASS) or ""
-    if legacy.rpartition(".")[2] in _HANDLED_BY_JAVA:
+    if name_of_own(legacy) in _HANDLED_BY_JAVA:
         raise UnsupportedFeature(f"downgrading a table with payload class {legacy}", "Downgrade it with Apache Hudi.")
     changes: Changes = {_PARTIAL_UPDATE: None, **_merge_mode_back(properties, legacy)}
     fields = properties.get(_ORDERING) or properties.get(_ONE_ORDERING)
@@ -148,7 +152,9 @@ def _from_9_to_8(properties: TableProperties, _: Mapping[str, str]) -> Changes:
 def _merge_mode_back(properties: TableProperties, legacy: str) -> Changes:
     """Version 8 says by a class what version 9 says by properties; what no class says stays behind."""
     if legacy:
-        default = legacy.rpartition(".")[2] in _DEFAULT_CLASSES
+        if properties.merge_settings.own_strategy:
+            return {_LEGACY_CLASS: None, _PAYLOAD_CLASS: legacy}
+        default = name_of_own(legacy) in _DEFAULT_CLASSES
         # Apache Hudi 1.0.2 knows EventTimeAvroPayload beside CUSTOM alone.
         of_a_mode = legacy in map(payload_class_of, MergeMode)
         mode = properties.merge_mode if of_a_mode else MergeMode.CUSTOM
