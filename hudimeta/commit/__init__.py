@@ -6,6 +6,7 @@ __all__ = [
     "concurrency",  # how the writers of a table get along, by their options
     "conflicts",  # may this write still be published?
     "coordinator",  # one write from its instant to its publication, or back
+    "dead_indexing",  # builds of indexes that died
     "early_conflicts",  # other writers at the same file groups, seen by their markers
     "index_ahead",  # an index made before the lock
     "index_build",  # building an index over rows that are there

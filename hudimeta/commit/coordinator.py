@@ -16,6 +16,7 @@ from hudimeta.commit.approach import Approach, Ready
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.concurrency import Concurrency, ConcurrencyMode
 from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_metered
+from hudimeta.commit.dead_indexing import take_back_dead
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.extra_metadata import RollingKeys, entries_of
 from hudimeta.commit.late_publication import settle_late
@@ -32,7 +33,6 @@ from hudimeta.commit.stream_batches import refuse_repeated
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
-from hudimeta.metadata.indexing import discard_dead
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.schema_commits import write_schema_commit
 from hudimeta.storage import Storage, join
@@ -232,8 +232,9 @@ class Coordinator:
             timeline.following(ready.timeline)
         elif publication.known is not None:
             timeline.following(publication.known.data_timeline)
-        dead = discard_dead(self._storage, timeline)
+        dead = take_back_dead(self._storage, timeline, self._properties, self._patience_s)
         if dead:
+            self.notes.append(f"builds of indexes that died were taken back: {', '.join(dead)}")
             timeline = self._properties.load_timeline(self._storage)
         check_still_ours(timeline, write)
         refuse_undone(timeline, write)

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.commit.dead_indexing import take_back_dead
 from hudimeta.commit.index_ahead import IndexAhead, changes_since, every_group
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
@@ -122,7 +123,9 @@ def create_index(
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the first write, or t.metadata.rebuild(), builds it")
         timeline = properties.load_timeline(session.storage)
-        if discard_dead(session.fenced, timeline):
+        if take_back_dead(session.fenced, timeline, properties, session.concurrency.patience_s):
+            session.reload()
+            properties = session.properties
             timeline = properties.load_timeline(session.storage)
         schema = session.snapshot_at(timeline).file_schema
         plan = plan_index(

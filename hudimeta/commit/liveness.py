@@ -21,11 +21,12 @@ from dataclasses import dataclass
 
 from hudimeta.engine import machine
 from hudimeta.errors import AlreadyExists, InstantExists, StorageError
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action
 
-__all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive", "show_outlasted"]
+__all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "builds_an_index", "is_alive", "show_outlasted"]
 
 CLOCK_PATH = ".hoodie/.aux/hudimeta/clock"
 """An empty file that is written anew to see how the store dates it. It stays: whoever dies in between leaves nothing else."""
@@ -124,6 +125,11 @@ def is_alive(
         return False
     with guard as free:
         return not free
+
+
+def builds_an_index(storage: Storage, instant: str, patience_s: float = 0.0) -> bool:
+    """True while Apache Hudi builds an index at an instant: its heartbeat lies in the metadata table. See `is_alive`."""
+    return is_alive(storage.sub(METADATA_ROOT), instant, None, patience_s=patience_s)
 
 
 def show_outlasted(storage: Storage, timeline: Timeline, instant: str) -> None:

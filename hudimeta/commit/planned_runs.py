@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hudimeta.commit import service_runs
-from hudimeta.commit.liveness import Heartbeat, is_alive
+from hudimeta.commit.liveness import Heartbeat, builds_an_index, is_alive
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.recovery import Recovery
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
@@ -66,7 +66,8 @@ def idle(storage: Storage, timeline: Timeline, instant: str, action: Action, pat
 def is_being_run(storage: Storage, timeline: Timeline, planned: Instant, patience_s: float = 0.0) -> bool:
     """True while a process runs a planned service; `patience_s`: see `is_alive`."""
     requested = join(timeline.folder, pending_name(planned.time, planned.action, State.REQUESTED))
-    return is_alive(storage, planned.time, requested, patience_s=patience_s)
+    runs = is_alive(storage, planned.time, requested, patience_s=patience_s)
+    return runs or (planned.action is Action.INDEXING and builds_an_index(storage, planned.time, patience_s))
 
 
 def begin(storage: Storage, properties: TableProperties, instant: str, action: Action, patience_s: float = 0.0) -> Begun:

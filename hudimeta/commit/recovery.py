@@ -7,6 +7,7 @@ from typing import Any
 
 from hudimeta.commit import rollback
 from hudimeta.commit.built_upon import refuse_built_upon
+from hudimeta.commit.dead_indexing import begun_by_others, take_back_dead
 from hudimeta.commit.leftovers import (
     remove_late_metadata,
     remove_temporary_files,
@@ -20,7 +21,7 @@ from hudimeta.commit.restoring import Restorer, pending_restores
 from hudimeta.commit.service_runs import ACTIONS, is_ours, take_back
 from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
-from hudimeta.metadata.indexing import discard_dead, remove_unnamed
+from hudimeta.metadata.indexing import remove_unnamed
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.snapshot.schema_commits import forget_schema_commits
 from hudimeta.storage import Storage, join
@@ -70,7 +71,7 @@ class Recovery:
             undone = [*self._finish_restores(timeline)]
             timeline = self._load() if undone else timeline
             timeline = self._load() if self._remove_plans_without_instant(timeline) else timeline
-            undone += discard_dead(self._storage, timeline)
+            undone += take_back_dead(self._storage, timeline, self._properties, self._patience_s)
             timeline = self._load() if undone else timeline
             while dead := self._dead(timeline):
                 refuse_built_upon(timeline, dead[0])
@@ -140,7 +141,8 @@ class Recovery:
         Args:
             timeline: The table's, listed just now.
         """
-        if self.dead(timeline) or timeline.disowned or pending_restores(timeline):
+        indexing = self._properties.metadata_partitions_inflight or begun_by_others(timeline)
+        if indexing or self.dead(timeline) or timeline.disowned or pending_restores(timeline):
             return self.everywhere()
         self._remove_unnamed_indexes(timeline)
         if timeline.writes:

@@ -21,11 +21,6 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
     properties.check_writable()
     unmaintained = [name for name in properties.metadata_partitions if maintainer_of(name) is None]
-    building = [name for name in properties.metadata_partitions_inflight if name]
-    if building:
-        hint = "Write when it is done. If it died, let Apache Hudi build it again, or give it up: "
-        hint += f"t.metadata.drop_index({building[0]!r})."
-        raise UnsupportedFeature(f"writing while Apache Hudi builds the index {', '.join(building)}", hint)
     refusals = (
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
         (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),

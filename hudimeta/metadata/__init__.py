@@ -29,7 +29,7 @@ __all__ = [
     "secondary_index",  # codec of the partitions `secondary_index_*`
     "stated_files",  # what commits of the table state of its metadata table
     "statistics",  # statistics of files that are being written
-    "strays",  # delta commits whose writes were rolled back before
+    "strays",  # delta commits and indexes that are nobody's
     "upkeep",  # cleaning and archival of the metadata table
     "whole_records",  # records of all partitions in one shape
     "writer",  # creation, and the delta commit of every commit

@@ -20,6 +20,7 @@ from hudimeta.metadata.completeness import proof_of
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
 from hudimeta.metadata.metadata_commits import gives_fewer_groups
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.strays import MAKER_KEY, is_ours, partitions_of, waits
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter, one_earlier
@@ -41,9 +42,6 @@ __all__ = [
     "waits",
     "withdraw",
 ]
-
-MAKER_KEY = "hudimeta.made.by"
-"""Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
 
 
 def indexing_instant(storage: Storage, timeline: Timeline, times: InstantGenerator) -> str:
@@ -159,7 +157,7 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     """
     pending = [i for i in timeline.pending if i.action is Action.INDEXING]
     late = [i for i in pending if pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)]
-    planned = [i for i in pending if i not in late and _is_ours(timeline.plan(i))]
+    planned = [i for i in pending if i not in late and is_ours(timeline.plan(i))]
     runs = [i for i in pending if i.state is State.INFLIGHT and i not in late + planned and _runs_here(timeline, i)]
     done = _done_too_late(timeline)
     dead = [*late, *planned, *runs, *done]
@@ -191,7 +189,7 @@ def _done_too_late(timeline: Timeline) -> list[Instant]:
         if i.action is Action.INDEXING
         and i.completed_at > first
         and pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)
-        and _is_ours(timeline.metadata(i))
+        and is_ours(timeline.metadata(i))
     ]
 
 
@@ -216,7 +214,7 @@ def remove_unnamed(storage: Storage, timeline: Timeline) -> None:
         storage: Rooted at the table.
         timeline: Listed under the lock.
     """
-    ours = [i for i in timeline.completed if i.action is Action.INDEXING and _is_ours(timeline.metadata(i))]
+    ours = [i for i in timeline.completed if i.action is Action.INDEXING and is_ours(timeline.metadata(i))]
     if not ours:
         return
     properties = load(storage)
@@ -276,17 +274,3 @@ def _forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> N
     if found is not None:
         writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
         writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
-
-
-def waits(record: Mapping[str, Any]) -> bool:
-    """True for a plan that waits for whoever runs it."""
-    return bool(record) and not _is_ours(record)
-
-
-def _is_ours(record: Mapping[str, Any]) -> bool:
-    return any(MAKER_KEY in (info.get("extraMetadata") or {}) for info in record.get("indexPartitionInfos") or ())
-
-
-def partitions_of(record: Mapping[str, Any]) -> list[str]:
-    """The metadata partitions that a plan, or a completed action, names."""
-    return [info["metadataPartitionPath"] for info in record.get("indexPartitionInfos") or ()]

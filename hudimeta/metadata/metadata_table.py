@@ -25,7 +25,7 @@ from hudimeta.metadata.kept import kept_for
 from hudimeta.metadata.keys import NO_PARTITION, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
-from hudimeta.metadata.strays import check_in_step
+from hudimeta.metadata.strays import check_in_step, unfinished
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.storage.at_once import beside
@@ -57,16 +57,18 @@ class MetadataTable:
         timeline: Of the metadata table.
         data_timeline: Of the data table.
         ready: Names of the partitions that are complete, sorted.
+        unfinished: Indexes that the table names though they were never finished, and the instant of each.
         version: Of the table.
     """
 
     def __init__(self, storage: Storage, properties: TableProperties, data_timeline: Timeline, timeline: Timeline) -> None:
         legacy = properties.version <= _LEGACY_VERSION
         self.timeline, self.data_timeline = timeline, data_timeline
-        self.ready: tuple[str, ...] = tuple(sorted(properties.metadata_partitions))
-        self.version = properties.version
         self._table_storage, self._properties = storage, properties
         inner = storage.sub(METADATA_ROOT)
+        self.unfinished: Mapping[str, str] = unfinished(inner, properties.metadata_partitions, data_timeline, timeline)
+        self.ready: tuple[str, ...] = tuple(sorted({*properties.metadata_partitions} - self.unfinished.keys()))
+        self.version = properties.version
         self._meter = meter_of(storage)
         self._finder = GroupFinder(inner, timeline, data_timeline, len(self.ready), logs_name_base=legacy)
         kept = kept_for(storage, self.ready, self._finder.initialisers)
@@ -367,7 +369,7 @@ class MetadataTable:
     def require(self, partition: str) -> None:
         """Refuse a partition that is not complete. Raises IndexNotReady."""
         if partition not in self.ready:
-            building = partition in self._properties.metadata_partitions_inflight
+            building = partition in self.unfinished or partition in self._properties.metadata_partitions_inflight
             raise IndexNotReady(partition, "still being built" if building else "not built")
 
 

@@ -9,17 +9,32 @@ None of them counts. The writer removes it when it notices; if it died there, th
 Apache Hudi lays indexes out within writes, at instants of their own, which it leaves pending when it is killed there.
 
 The other way round a write of the table without a delta commit is refused: the metadata table lacks its files.
+
+Whole indexes are nobody's, too. Apache Hudi names one in the table's properties as soon as its first files are complete in the
+metadata table. Only then it waits for the writes that ran meanwhile, adds what they changed, and completes its `indexing`
+instant. Until that is done the index may lack rows, and when the process dies it lacks them for good. So it is none: no reader
+asks it. What the plan of the action names may have come by another way, such as a write of Apache Hudi whose options ask for
+it: that is complete. What the plan's own run began bears its instant in the metadata table.
 """
 
 from __future__ import annotations
 
-from hudimeta.errors import MetadataOutOfSync
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudimeta.errors import MetadataOutOfSync, NotFound
 from hudimeta.metadata import files
 from hudimeta.metadata.beginnings import INIT_BELOW
+from hudimeta.storage import Storage
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant
 
-__all__ = ["check_in_step", "half_laid_out", "strays"]
+__all__ = ["MAKER_KEY", "check_in_step", "half_laid_out", "is_ours", "partitions_of", "strays", "unfinished", "waits"]
+
+MAKER_KEY = "hudimeta.made.by"
+"""Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
+
+_BASE_FILE = ".hfile"
 
 
 def strays(timeline: Timeline, data: Timeline) -> tuple[Instant, ...]:
@@ -72,3 +87,52 @@ def check_in_step(data: Timeline, metadata: Timeline) -> None:
 def _laid_out(metadata: Timeline) -> str | None:
     """When the first partition was laid out; None where no completion times are known (version 6)."""
     return min((i.completion for i in metadata.writes if i.completion), default=None)
+
+
+def waits(record: Mapping[str, Any]) -> bool:
+    """True for a plan that waits for whoever runs it."""
+    return bool(record) and not is_ours(record)
+
+
+def is_ours(record: Mapping[str, Any]) -> bool:
+    """True for an action of ours that was announced and run in one go, under the table lock."""
+    return any(MAKER_KEY in (info.get("extraMetadata") or {}) for info in record.get("indexPartitionInfos") or ())
+
+
+def partitions_of(record: Mapping[str, Any]) -> list[str]:
+    """The metadata partitions that a plan, or a completed action, names."""
+    return [info["metadataPartitionPath"] for info in record.get("indexPartitionInfos") or ()]
+
+
+def unfinished(storage: Storage, named: Iterable[str], data: Timeline, own: Timeline) -> dict[str, str]:
+    """Indexes that were begun and not finished: metadata partition -> instant of the pending action.
+
+    Costs nothing unless an `indexing` action is pending.
+
+    Args:
+        storage: Rooted at the metadata table.
+        named: Metadata partitions that the table's properties name.
+        data: Timeline of the data table.
+        own: Timeline of the metadata table.
+    """
+    there, found = frozenset(named), dict[str, str]()
+    for instant, record in data.plans(i for i in data.pending if i.action is Action.INDEXING):
+        begun = [name for name in partitions_of(record) if name in there] if waits(record) else []
+        if begun and _bears(own, instant.time):
+            found |= dict.fromkeys(begun, instant.time)
+        else:
+            # Whose build was taken back while it stood still may have named the index after that.
+            found |= {name: instant.time for name in begun if not _has_base_file(storage, name)}
+    return found
+
+
+def _bears(own: Timeline, instant: str) -> bool:
+    """Whether the metadata table has a delta commit of the action: of its instant, to which version 6 adds a suffix."""
+    return any(i.time.startswith(instant) for i in own.instants) or bool(own.archived_completions([instant]))
+
+
+def _has_base_file(storage: Storage, partition: str) -> bool:
+    try:
+        return any(entry.name.endswith(_BASE_FILE) for entry in storage.list(partition))
+    except NotFound:
+        return False

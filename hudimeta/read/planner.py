@@ -349,7 +349,9 @@ def _usable_indexes(question: Question) -> tuple[list[SkippingIndex], tuple[Unus
     if _locates_all(usable, question):
         unused += [Unused(index.name, _LOCATED) for index in usable if index.kind != _RECORD_INDEX]
         usable = [index for index in usable if index.kind == _RECORD_INDEX]
-    if _COLUMN_STATS not in question.ready and statistic_columns(snapshot, question.bound):
+    begun = snapshot.metadata.unfinished if snapshot.metadata is not None else {}
+    unused += [Unused(name, f"its building, begun at {instant}, was not finished") for name, instant in sorted(begun.items())]
+    if _COLUMN_STATS not in {*question.ready, *begun} and statistic_columns(snapshot, question.bound):
         unused.append(Unused(_COLUMN_STATS, snapshot.listing_reason or "the table has no such index"))
     if not may_use(snapshot, FOOTERS):
         unused.append(Unused(FOOTERS, why_forbidden(snapshot)))

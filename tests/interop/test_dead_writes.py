@@ -16,13 +16,23 @@ import hudimeta
 from hudimeta.testing.builders import ModelledTable
 from hudimeta.types import Operation
 from tests.interop.apache_hudi import ROOT, ApacheHudi, HudiFailed
-from tests.interop.sides import FULL, SCHEMA, Model, Ours, Row, Theirs, assert_everybody_reads, row
+from tests.interop.sides import FULL, SCHEMA, TABLE_VERSION, Model, Ours, Row, Theirs, assert_everybody_reads, row
 
 REFUSED = {
     "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
     "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
 }
 """Options by which a write of Apache Hudi fails between its data files and its commit, and leaves everything as it is then."""
+
+ASYNC = {
+    "hoodie.metadata.index.async": "true",
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.table.version": TABLE_VERSION,
+    "hoodie.write.auto.upgrade": "false",
+}
+"""What Apache Hudi must be told to build an index beside writers."""
 
 DEATHS = {
     "data written": r"put_if_absent \.hoodie/metadata/\.hoodie/timeline/\d+\.deltacommit\.requested",
@@ -110,6 +120,24 @@ def _die(path: Path, rows: Path, pattern: str) -> str:
     assert done.returncode == -signal.SIGKILL
     (dead,) = _pending(path)
     return dead
+
+
+def test_we_take_back_an_index_that_hudi_named_and_did_not_complete(hudi: ApacheHudi, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    options = {**ASYNC, "hoodie.metadata.index.bloom.filter.enable": "true"}
+    planned = hudi.service(path, "plan_index", options, "BLOOM_FILTERS")
+    hudi.service(path, "run_index", options, planned)
+    for file in path.glob(f".hoodie/timeline/*{planned}_*"):
+        file.unlink()
+    table = hudimeta.Table(path)
+    assert "bloom_filters" in table.properties["hoodie.table.metadata.partitions"]
+    assert "bloom_filters" not in table.metadata.ready
+    assert_everybody_reads(path, hudi, model.sorted(), "the build that died")
+    assert table.recover() == (planned,)
+    assert _pending(path) == [planned]
+    assert hudimeta.Table(path).services.indexing.execute(str(planned)).partition == "bloom_filters"
+    _go_on(path, hudi, ours, theirs, model)
 
 
 def _go_on(path: Path, hudi: ApacheHudi, first: Ours | Theirs, second: Ours | Theirs, model: Model) -> None:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hudimeta.commit.dead_indexing import take_back_dead
 from hudimeta.commit.index_ahead import IndexAhead, changes_since, make_ahead
 from hudimeta.commit.index_build import IndexReport, build_index, index_source, newest_write, refuse_planned, still_there
 from hudimeta.commit.planned_runs import idle
@@ -29,7 +30,6 @@ from hudimeta.indexes.protocol import IndexSource
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.indexing import (
-    discard_dead,
     encode_index_plan,
     partitions_of,
     remove_index,
@@ -40,7 +40,7 @@ from hudimeta.metadata.indexing import (
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action, Instant
+from hudimeta.types import Action, Instant, State
 
 __all__ = ["cancel", "create_beside", "execute", "pending", "plan", "schedule"]
 
@@ -107,19 +107,30 @@ def execute(session: WriteSession, instant: str) -> IndexReport:
     """
     begin = time.perf_counter()
     with session.coordinator.running(instant, Action.INDEXING) as (timeline, found):
+        if found.state is State.INFLIGHT or {*partitions_of(timeline.plan(found))} & {*session.properties.metadata_partitions}:
+            _begin_anew(session, instant)
         the_plan = _stored(session, timeline, found)
         kept: dict[str, dict[Any, Any]] = {}
         ahead = _make_ahead(session, the_plan, instant, kept)
         with session.lock.held():
             session.reload()
             timeline = session.properties.load_timeline(session.storage)
-            if discard_dead(session.fenced, timeline):
+            if take_back_dead(session.fenced, timeline, session.properties, session.concurrency.patience_s, running=instant):
+                session.reload()
                 timeline = session.properties.load_timeline(session.storage)
             now = timeline.get(instant, Action.INDEXING)
             if now is None or now.is_completed:
                 raise CommitError(f"there is no pending indexing at {instant} any more", "See t.timeline for what is pending.")
             schema = session.snapshot_at(timeline).file_schema
             return build_index(session, timeline, schema, the_plan, begin, planned=now, kept=kept, ahead=ahead)
+
+
+def _begin_anew(session: WriteSession, instant: str) -> None:
+    """Take back what a run of the plan left that died: an index that it named, too."""
+    with session.lock.held():
+        timeline = session.properties.load_timeline(session.storage)
+        take_back_dead(session.fenced, timeline, session.properties, session.concurrency.patience_s, running=instant)
+        session.reload()
 
 
 def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexPlan:
@@ -177,6 +188,8 @@ def cancel(session: WriteSession, instant: str) -> None:
         timeline = session.properties.load_timeline(session.storage)
         found = idle(session.storage, timeline, instant, Action.INDEXING, session.concurrency.patience_s)
         names = partitions_of(timeline.plan(found))
+        take_back_dead(session.fenced, timeline, session.properties, session.concurrency.patience_s, running=instant)
+        session.reload()
         take_back_build(session.fenced, timeline, instant, names)
         for name in names:
             if name not in session.properties.metadata_partitions:

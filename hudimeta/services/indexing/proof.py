@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hudimeta.commit.dead_indexing import take_back_dead
 from hudimeta.commit.index_build import record_proof
 from hudimeta.commit.session import WriteSession
-from hudimeta.metadata.indexing import discard_dead
 from hudimeta.timeline import Timeline
 
 __all__ = ["record_proof_of"]
@@ -30,7 +30,8 @@ def record_proof_of(session: WriteSession, names: Sequence[str], seen: Timeline)
         return ()
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
-        if discard_dead(session.fenced, timeline):
+        if take_back_dead(session.fenced, timeline, session.properties, session.concurrency.patience_s):
+            session.reload()
             timeline = session.properties.load_timeline(session.storage)
         if timeline.instants != seen.instants:
             return ()

@@ -25,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.commit.dead_indexing import take_back_dead
 from hudimeta.commit.index_build import IndexReport, newest_write
 from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
@@ -35,7 +36,7 @@ from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.delta import by_group
 from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.metadata.group_files import FileGroup, base_name, log_file
-from hudimeta.metadata.indexing import announce, complete, discard_dead
+from hudimeta.metadata.indexing import announce, complete
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.payload import sorted_cells
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
@@ -73,7 +74,8 @@ def resize(session: WriteSession, groups: int, *, dry_run: bool = False) -> Inde
         if _PARTITION not in session.properties.metadata_partitions:
             raise IndexNotReady(_PARTITION, "not there: t.metadata.create_index(type='record_index') builds it")
         timeline = session.properties.load_timeline(session.storage)
-        if not dry_run and discard_dead(session.fenced, timeline):
+        if not dry_run and take_back_dead(session.fenced, timeline, session.properties, session.concurrency.patience_s):
+            session.reload()
             timeline = session.properties.load_timeline(session.storage)
         table = _opened(session, timeline, dry_run)
         have = table.file_groups(_PARTITION)
