@@ -24,7 +24,8 @@ _TUNING = """
     clean.parallelism cleaner.parallelism commits.archival.batch common.diskmap.compression.enabled
     common.spillable.diskmap.type compaction.lazy.block.read compaction.reverse.log.read
     datasource.read.file.index.listing.mode datasource.read.file.index.listing.partition-path-prefix.analysis.enabled
-    datasource.read.file.index.optimize.listing.using.path.filter datasource.write.row.writer.enable delete.parallelism
+    datasource.read.file.index.optimize.listing.using.path.filter datasource.read.use.new.parquet.file.format
+    datasource.write.row.writer.enable delete.parallelism
     delete.shuffle.parallelism embed.timeline.server embed.timeline.server.async embed.timeline.server.gzip
     embed.timeline.server.port embed.timeline.server.reuse.enabled embed.timeline.server.threads
     expression.index.range.metadata.storage.level file.group.reader.enabled file.index.cache.spillable.mem
@@ -80,7 +81,7 @@ _ALWAYS = """
     combine.before.delete consistency.check.enabled consistency.check.initial_interval_ms
     consistency.check.max_checks consistency.check.max_interval_ms datasource.read.incr.skip_cluster
     datasource.read.incr.skip_compact datasource.write.reconcile.schema fail.job.on.duplicate.data.file.detection
-    fs.atomic_creation.support
+    fileIndex.dataSkippingFailureMode fs.atomic_creation.support
     merge.data.validation.enabled
     metadata.record.index.enable.validation.on.initialization
     rollback.avoid.duplicate.plan

@@ -103,7 +103,7 @@ class OptionRegistry:
     def pass_over(self, key: str) -> None:
         """Declare a key, which must be new, that needs nothing from us."""
         self._claim(key)
-        self._passed.add(key)
+        self._passed.add(key.lower())
 
     def pass_over_prefix(self, prefix: str) -> None:
         """Declare that unknown keys with this prefix need nothing from us."""

@@ -215,6 +215,10 @@ def test_unknown_options_of_hudi_warn_once() -> None:
         OPTIONS.read({"hoodie.some.new.thing": "1", "hoodie.upsert.shuffle.parallelism": "4", "spark.other": "x"})
 
 
+def test_what_needs_nothing_here_is_known_in_any_case() -> None:
+    OPTIONS.read({"hoodie.fileIndex.dataSkippingFailureMode": "strict", "HOODIE.EMBED.TIMELINE.SERVER": "false"})
+
+
 def test_every_option_has_a_meaning_and_an_allowed_default() -> None:
     for option in OPTIONS:
         assert option.doc.endswith(".")
