@@ -200,9 +200,8 @@ def delete_properties(field: str | None, marker: str | None) -> dict[str, str]:
         ConfigError: Only one of both is given.
     """
     if (field is None) != (marker is None):
-        given = field if marker is None else marker
-        key, other = (_DELETE_FIELD, _DELETE_MARKER) if marker is None else (_DELETE_MARKER, _DELETE_FIELD)
-        raise ConfigError(key, given, f"{_DELETE_FIELD} together with {_DELETE_MARKER}", f"Set {other} too, or neither.")
+        both = f"{_DELETE_FIELD} together with {_DELETE_MARKER}"
+        raise ConfigError(_DELETE_FIELD, field, both, "Set both options or neither.")
     if field is None or marker is None:
         return {}
     return {f"{DELETE_PROPERTY}field": field, f"{DELETE_PROPERTY}marker": marker}
