@@ -270,7 +270,7 @@ class MetadataCommit:
         if late or _died(table.timeline, timeline):
             begun = compaction.pending_compaction(table)
             if begun is not None:
-                self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
+                self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun, self._engine)
             upkeep.take_back_dead(self._storage, table)
             table = MetadataTable.open(self._storage, self.properties, timeline)
         return table
@@ -333,7 +333,7 @@ class MetadataCommit:
                     continue  # the table changed just when the merge began: once more while nobody waits
                 if not fits:
                     prepared = made.enter_context(self._compaction(table))
-                compaction.compact(self._storage, table, self._writer, self._times, prepared)
+                compaction.compact(self._storage, table, self._writer, self._times, prepared, self._engine)
                 break
         self.compacted = True
         self._tidy(table, lock)

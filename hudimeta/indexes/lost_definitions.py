@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.metadata import MetadataTable
-from hudimeta.metadata.file_groups import file_stem
-from hudimeta.metadata.group_files import group_stem
+from hudimeta.metadata.group_files import file_stem, group_stem
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 
 __all__ = ["lost_definitions", "refuse_lost_definitions"]

@@ -11,9 +11,9 @@ __all__ = [
     "completeness",  # which indexes are proven to lack no row
     "delta",  # what one commit changes
     "expression_index",  # codec of the partitions `expr_index_*`
-    "file_groups",  # names of file groups
     "files",  # codec of a partition
     "group_files",  # files and file groups, and what their names say
+    "group_merges",  # the next base files of file groups
     "groups",  # a partition's newest slices
     "index_definitions",  # which indexes a table has
     "indexed_columns",  # which columns get statistics

@@ -17,22 +17,24 @@ last compaction of the metadata table, and so none may be pending that could sti
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
+from hudimeta.engine import Engine
+from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
-from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata import group_merges
 from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
+from hudimeta.metadata.group_merges import NamedGroup
 from hudimeta.metadata.metadata_commits import FEWER_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.record import schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
-from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
-from hudimeta.storage import NewFile, Staged, Storage, join
+from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.storage import NewFile, Staged, Storage
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
@@ -52,7 +54,6 @@ __all__ = [
     "replacement_of",
     "replacement_plan",
     "resume",
-    "write_base",
 ]
 
 _MEBIBYTE = 1 << 20
@@ -75,7 +76,7 @@ SMALL_IDLE_COMPACTIONS, SMALL_BYTES = 3, 1 << 20
 class MetadataCompactionPlan:
     """The file groups to compact, by metadata partition."""
 
-    groups: Sequence[tuple[str, FileGroup]]
+    groups: Sequence[NamedGroup]
 
     def slices(self) -> tuple[PlannedSlice, ...]:
         """What its requested file names."""
@@ -173,14 +174,14 @@ class PreparedCompaction:
         instant: Of the compaction.
         staged: Its announcement, and the base files that are made.
         stats: Write stats of these.
-        left: Write stat and bytes of each of the others, to be asked for once.
+        left: File groups of which none is made yet.
     """
 
     table: MetadataTable
     instant: str
     staged: Staged
     stats: Sequence[Mapping[str, Any]]
-    left: Iterator[tuple[Mapping[str, Any], bytes]]
+    left: Sequence[NamedGroup]
 
     def close(self) -> None:
         """Let go what was not published."""
@@ -216,18 +217,30 @@ def prepare(storage: Storage, table: MetadataTable, writer: MetadataWriter, time
         times: Makes instants.
     """
     the_plan, instant = plan(table), compaction_instant(table, times)
-    made = _timeline(storage, table).begun_files(instant, Action.COMPACTION, the_plan.encode())
-    left, stats, size = _base_files(table, writer, instant, the_plan), list[Mapping[str, Any]](), 0
-    while size < MERGED_BEFORE_BYTES and (found := next(left, None)) is not None:
-        stat, data = found
-        stats.append(stat)
-        made.append(NewFile(stat["path"], data))
-        size += len(data)
-    return PreparedCompaction(table, instant, storage.sub(METADATA_ROOT).stage(made), stats, left)
+    before = _first_of(the_plan.groups, MERGED_BEFORE_BYTES)
+    merged = group_merges.made(storage, table, instant, writer.version, the_plan.groups[:before])
+    begun = _timeline(storage, table).begun_files(instant, Action.COMPACTION, the_plan.encode())
+    staged = storage.sub(METADATA_ROOT).stage([*begun, *(NewFile(one.stat["path"], one.data) for one in merged)])
+    return PreparedCompaction(table, instant, staged, [one.stat for one in merged], the_plan.groups[before:])
+
+
+def _first_of(groups: Sequence[NamedGroup], most: int) -> int:
+    """How many groups it takes until their files have so many bytes, as they are stored."""
+    size = 0
+    for number, (_, group) in enumerate(groups):
+        if size >= most:
+            return number
+        size += group_merges.stored_size(group)
+    return len(groups)
 
 
 def compact(
-    storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, prepared: PreparedCompaction
+    storage: Storage,
+    table: MetadataTable,
+    writer: MetadataWriter,
+    times: InstantGenerator,
+    prepared: PreparedCompaction,
+    engine: Engine,
 ) -> None:
     """Compact the metadata table. The caller holds the table lock.
 
@@ -237,12 +250,16 @@ def compact(
         writer: Knows the layout.
         times: Makes instants.
         prepared: What fits that table.
+        engine: Where file groups are merged that are not yet.
     """
     _timeline(storage, table).publish_begun(prepared.instant, prepared.staged)
-    _publish(storage, table, writer, times, prepared.instant, prepared.left, prepared.stats)
+    stats = group_merges.put(engine, storage, prepared.table, prepared.instant, writer.version, prepared.left)
+    _complete(storage, table, writer, times, prepared.instant, [*prepared.stats, *stats])
 
 
-def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, begun: Instant) -> bool:
+def resume(
+    storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, begun: Instant, engine: Engine
+) -> bool:
     """Finish a compaction that died, or cancel it when its plan is not that of today; True when it was finished.
 
     Args:
@@ -251,6 +268,7 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
         writer: Knows the layout.
         times: Makes instants.
         begun: From `pending_compaction`.
+        engine: Where file groups are merged.
     """
     timeline, the_plan = _timeline(storage, table), plan(table)
     if _files_by_group(decode_compaction_plan(table.timeline.plan(begun))) != _files_by_group(the_plan.slices()):
@@ -261,7 +279,8 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
     if begun.state is State.REQUESTED:
         timeline.create_inflight(begun.time, Action.COMPACTION)
     remove_files(storage, begun.time)  # one that gave an index more file groups wrote some of which the plan says nothing
-    _publish(storage, table, writer, times, begun.time, _base_files(table, writer, begun.time, the_plan))
+    stats = group_merges.put(engine, storage, table, begun.time, writer.version, the_plan.groups)
+    _complete(storage, table, writer, times, begun.time, stats)
     return True
 
 
@@ -269,27 +288,14 @@ def _files_by_group(slices: Iterable[PlannedSlice]) -> dict[tuple[str, str], tup
     return {(one.partition_path, one.file_id): (one.base_file, frozenset(one.log_files)) for one in slices}
 
 
-def _base_files(
-    table: MetadataTable, writer: MetadataWriter, instant: str, the_plan: MetadataCompactionPlan
-) -> Iterator[tuple[Mapping[str, Any], bytes]]:
-    """Write stat and bytes of each base file."""
-    for partition, group in the_plan.groups:
-        yield base_file(writer, instant, partition, group, table.group_pieces(partition, group, writer.layout))
-
-
-def _publish(
+def _complete(
     storage: Storage,
     table: MetadataTable,
     writer: MetadataWriter,
     times: InstantGenerator,
     instant: str,
-    base_files: Iterable[tuple[Mapping[str, Any], bytes]],
-    written: Sequence[Mapping[str, Any]] = (),
+    stats: Sequence[Mapping[str, Any]],
 ) -> None:
-    inner, stats = storage.sub(METADATA_ROOT), list(written)
-    for stat, data in base_files:
-        inner.put(stat["path"], data)
-        stats.append(stat)
     completion = times.next(instant, table.timeline.last_time)
     _timeline(storage, table).complete(instant, Action.COMPACTION, completion, commit_of(writer, stats))
 
@@ -299,7 +305,7 @@ def _timeline(storage: Storage, table: MetadataTable) -> TimelineWriter:
 
 
 def commit_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]]) -> bytes:
-    """The content of a compaction's completed file; `stats` as `write_base` returns them."""
+    """The content of a compaction's completed file; `stats` as `group_merges` gives them."""
     return encode_commit_metadata(_record_of(writer, stats, Operation.COMPACT))
 
 
@@ -310,7 +316,7 @@ def replacement_of(
 
     Args:
         writer: Knows the layout.
-        stats: Of the base files of the groups that stay, as `write_base` returns them.
+        stats: Of the base files of the groups that stay, as `group_merges` gives them.
         partition: Metadata partition.
         gone: Ids of the groups that go.
         superseded: Names of all files that are out of use from then on.
@@ -341,41 +347,3 @@ def _record_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]], opera
         "operationType": operation.value,
         "extraMetadata": {"schema": schema_text(writer.version, meta_fields=False)},
     }
-
-
-def write_base(
-    inner: Storage, writer: MetadataWriter, instant: str, partition: str, group: FileGroup, records: KeyValues
-) -> Mapping[str, Any]:
-    """Write the next base file of a file group; returns its write stat. See `base_file`.
-
-    Args:
-        inner: Rooted at the metadata table.
-        writer: Knows the layout.
-        instant: Of the compaction.
-        partition: Metadata partition of the file group.
-        group: The file group.
-        records: Everything that it holds from then on, sorted by key.
-    """
-    stat, data = base_file(writer, instant, partition, group, [records])
-    inner.put(stat["path"], data)
-    return stat
-
-
-def base_file(
-    writer: MetadataWriter, instant: str, partition: str, group: FileGroup, pieces: Iterable[KeyValues]
-) -> tuple[Mapping[str, Any], bytes]:
-    """Write stat and bytes of the next base file of a file group, whose records come in pieces; see `write_base`."""
-    name = f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile"
-    data, records = writer.base_file(name, pieces)
-    facts: dict[str, Any] = {
-        "fileId": group.file_id,
-        "path": join(partition, name),
-        "partitionPath": partition,
-        "fileSizeInBytes": len(data),
-        "numWrites": records,
-        "totalLogFilesCompacted": len(group.logs),
-        "totalLogRecords": records,
-    }
-    if group.base is not None:
-        facts |= {"prevCommit": group.base.instant, "prevBaseFile": group.base.path.rpartition("/")[2]}
-    return write_stat(**facts), data

@@ -1,4 +1,9 @@
-"""Files and file groups of the metadata table, and what their names say."""
+"""Files and file groups of the metadata table, and what their names say.
+
+The id of a file group is the name of its partition, a number and a zero:
+
+    files-0000-0, col-stats-0001-0, record-index-0007-0, secondary-index-rider-idx-0000-0, record-index-south-0000-0
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,8 @@ __all__ = [
     "FileGroup",
     "LogFile",
     "base_name",
+    "file_group_id",
+    "file_stem",
     "group_number",
     "group_stem",
     "instant_in",
@@ -25,6 +32,8 @@ NAME_KEY = "hudimeta.file"
 
 ANEW_KEY = "hudimeta.anew"
 """Entry of the extraMetadata of a delta commit that laid a metadata partition out: nothing that completed before lies in it."""
+
+_STEMS = {"column_stats": "col-stats"}
 
 _BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
 _LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d{1,18})_(?P<token>\d{1,18}-\d{1,18}-\d{1,18})$")
@@ -72,6 +81,22 @@ class FileGroup:
     file_id: str
     base: GroupBaseFile | None
     logs: tuple[LogFile, ...]
+
+
+def file_stem(partition: str, data_partition: str = "") -> str:
+    """What the ids of a metadata partition's file groups begin with.
+
+    Args:
+        partition: Metadata partition.
+        data_partition: Of the table, for a record index that is kept by partition.
+    """
+    stem = _STEMS.get(partition, partition.replace("_", "-"))
+    return f"{stem}-{data_partition}" if data_partition else stem
+
+
+def file_group_id(partition: str, group: int, data_partition: str = "") -> str:
+    """File id of one file group of a metadata partition; see `file_stem`."""
+    return f"{file_stem(partition, data_partition)}-{group:04d}-0"
 
 
 def group_stem(file_id: str) -> str:

@@ -25,13 +25,14 @@ from hudimeta.cached import cached_property
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.metadata import files
 from hudimeta.metadata.beginnings import INIT_BELOW
-from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
     ANEW_KEY,
     FileGroup,
     GroupBaseFile,
     LogFile,
     base_name,
+    file_group_id,
+    file_stem,
     group_number,
     group_stem,
     instant_in,

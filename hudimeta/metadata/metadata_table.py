@@ -109,6 +109,10 @@ class MetadataTable:
         table._listing.name_again([] if legacy else cleaned_since(storage, properties, data_timeline, timeline))
         return table
 
+    def __reduce__(self) -> tuple[type[MetadataTable], tuple[Storage, TableProperties, Timeline, Timeline]]:
+        """In another process it reads files anew, and lists nothing."""
+        return type(self), (self._table_storage, self._properties, self.data_timeline, self.timeline)
+
     def __repr__(self) -> str:
         return f"MetadataTable({hidden(self._table_storage.root)}: {', '.join(self.ready)})"
 

@@ -27,8 +27,7 @@ from hudimeta.formats.seal import sealed_properties
 from hudimeta.keys.partition_metafile import partition_metafile
 from hudimeta.metadata.beginnings import INIT_BELOW
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
-from hudimeta.metadata.file_groups import file_group_id
-from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY
+from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY, file_group_id
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import NewFile, Staged, Storage, join
@@ -37,7 +36,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = ["PROPERTIES_COMMENT", "EncodedBase", "EncodedLog", "MetadataWriter", "WrittenLog"]
+__all__ = ["PROPERTIES_COMMENT", "EncodedBase", "EncodedLog", "MetadataWriter", "WrittenLog", "encode_base"]
 
 FIRST_INSTANT = "0" * 17
 PROPERTIES_COMMENT = "Properties of the metadata table"
@@ -92,6 +91,21 @@ def _held(made: Iterable[EncodedBase]) -> Iterator[list[EncodedBase]]:
             yield held
             held, size = [], 0
     yield held
+
+
+def encode_base(table_version: int, name: str, pieces: Iterable[KeyValues]) -> tuple[bytes, int]:
+    """Bytes of a base file, and how many records it holds.
+
+    Args:
+        table_version: 8 or 9; decides the schema.
+        name: Under which it is going to lie; readers hold it to that.
+        pieces: Its records, in the order of their keys.
+    """
+    info = HFileInfo(schema_text(table_version), with_min_max=True, extra={NAME_KEY: name.encode()}, sealed=True)
+    writer = HFileWriter(info, bloom=True)
+    for records in pieces:
+        writer.add(records.keys, records.values)
+    return writer.finish(), writer.records
 
 
 class MetadataWriter:
@@ -213,7 +227,7 @@ class MetadataWriter:
         """The base file of a file group of a new partition; see `initialise`."""
         file_id = file_group_id(partition, group, data_partition)
         name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
-        return EncodedBase(file_id, join(partition, name), *self.base_file(name, [records]))
+        return EncodedBase(file_id, join(partition, name), *encode_base(self._version, name, [records]))
 
     def _put_base(self, partition: str, base: EncodedBase) -> dict[str, Any]:
         self._storage.put(base.path, base.data)
@@ -225,19 +239,6 @@ class MetadataWriter:
             numWrites=base.records,
             numInserts=base.records,
         )
-
-    def base_file(self, name: str, pieces: Iterable[KeyValues]) -> tuple[bytes, int]:
-        """Bytes of a base file, and how many records it holds.
-
-        Args:
-            name: Under which it is going to lie; readers hold it to that.
-            pieces: Its records, in the order of their keys.
-        """
-        info = HFileInfo(self._schema_text, with_min_max=True, extra={NAME_KEY: name.encode()}, sealed=True)
-        writer = HFileWriter(info, bloom=True)
-        for records in pieces:
-            writer.add(records.keys, records.values)
-        return writer.finish(), writer.records
 
     @staticmethod
     def shards(part: PartitionDelta, groups: int) -> list[tuple[int, KeyValues]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from hudimeta import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
+from hudimeta.engine import LocalEngine
 from hudimeta.formats.hfile import HFileReader, KeyValues
 from hudimeta.metadata import answers, compaction, files, slice_files
 from hudimeta.metadata.kinds import CODECS
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.record import RecordLayout
-from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.metadata.writer import MetadataWriter, encode_base
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -27,6 +29,7 @@ from hudimeta.types import Operation
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
 from tests.metadata.opened import open_metadata
+from tests.read.far_away import FarAway
 
 COMPACT_ALWAYS = OPTIONS.read({**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "1"})
 
@@ -101,7 +104,7 @@ def test_what_is_written_while_a_compaction_merges_lies_on_top_of_it(tmp_path: P
     session = table.session()
     found = _metadata(session)
     assert prepared.fits(found), "only delta commits came"
-    compaction.compact(session.storage, found, _writer(session), session.times, prepared)
+    compaction.compact(session.storage, found, _writer(session), session.times, prepared, LocalEngine())
     assert len(compaction.fresh_deltas(_metadata(table.session()))) == 3, "those of meanwhile are still to be compacted"
     table.check()
     check_all(table.storage)
@@ -211,6 +214,20 @@ def test_a_table_that_was_upgraded_meanwhile_is_compacted_by_a_later_write(
     table.check()
 
 
+def test_file_groups_far_away_are_merged_while_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.record.index.enable": "true"})
+    far = FarAway(meeting=4, among=r"record_index/\.record-index-\S+_1-0-0$")
+    table.write(Operation.UPSERT, simple_rows(range(40), 1))
+    compacting = OPTIONS.read({**table.options.given, "hoodie.metadata.compact.max.delta.commits": "1"})
+    far.begin(monkeypatch)
+    session = WriteSession(open_storage(shutil.copytree(table.path, tmp_path / "elsewhere")), compacting)
+    write_rows(session, Operation.BULK_INSERT, simple_rows([100], 2))
+    assert session.coordinator.compacted_metadata
+    assert far.most >= 4
+    monkeypatch.undo()
+    assert Table(tmp_path / "elsewhere").metadata.validate().holds
+
+
 EVERY_KIND = {
     **SIMPLE_OPTIONS,
     "hoodie.metadata.record.index.enable": "true",
@@ -244,7 +261,8 @@ def test_the_pieces_that_are_merged_do_not_show(piece_bytes: int, tmp_path: Path
     assert "bloom_filters" in {name for name, _ in groups}  # whose logs may belong to other groups than its base files
 
     def base_files() -> list[tuple[bytes, int]]:
-        return [writer.base_file("f", metadata.group_pieces(name, group, writer.layout)) for name, group in groups]
+        pieces = [metadata.group_pieces(name, group, writer.layout) for name, group in groups]
+        return [encode_base(writer.version, "f", some) for some in pieces]
 
     def statistics() -> list[dict[str, object]]:
         found = answers.column_stats(metadata, {"id": pa.string(), "ts": pa.int64()})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.metadata.delta import by_group
-from hudimeta.metadata.file_groups import file_group_id
+from hudimeta.metadata.group_files import file_group_id
 from hudimeta.metadata.keys import secondary_heads, secondary_keys, secondary_prefixes, shard
 
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), max_size=20)

@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark import cloudpickle
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
+from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
+from hudimeta.metadata import compaction
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
+from hudimeta.write.table_writer import write_rows
 
 
 def sent(value: Any) -> Any:
@@ -34,6 +39,26 @@ class TravellingEngine:
 
     def __reduce__(self) -> tuple[type[LocalEngine], tuple[int]]:
         return LocalEngine, (1,)
+
+
+def test_large_merges_of_the_metadata_table_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but that of the listing, of which the writer knows more than files say."""
+    indexes = {"hoodie.metadata.record.index.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+    model = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **indexes})
+    model.write(Operation.UPSERT, simple_rows(range(30), 1, partitions=3))
+    monkeypatch.setattr(compaction, "MERGED_BEFORE_BYTES", 0)
+    engine = TravellingEngine()
+    options = OPTIONS.read({**model.options.given, "hoodie.metadata.compact.max.delta.commits": "1"})
+    session = WriteSession(model.storage, options, engine=engine)
+    rows = simple_rows(range(20, 40), 2, partitions=3)
+    model.model.write(Operation.UPSERT, rows)
+    write_rows(session, Operation.UPSERT, rows)
+    assert session.coordinator.compacted_metadata
+    groups = [group for name in ("column_stats", "record_index") for group in Table(model.path).metadata.file_groups(name)]
+    merged = [group for group in groups if group.base is not None]
+    assert engine.ran >= len(merged) > 4
+    model.model.check(model.read())
+    check_all(model.storage)
 
 
 def test_every_service_travels(tmp_path: Path) -> None:

@@ -34,8 +34,7 @@ from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, answers, record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
-from hudimeta.metadata.file_groups import file_stem
-from hudimeta.metadata.group_files import group_stem
+from hudimeta.metadata.group_files import file_stem, group_stem
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.timeline import parse_instant
 

@@ -28,7 +28,7 @@ from hudimeta.indexes.lost_definitions import lost_definitions
 from hudimeta.indexes.planned import PlannedIndex, index_properties, indexes_of_table
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
-from hudimeta.metadata import MetadataTable, compaction, record_index, upkeep
+from hudimeta.metadata import MetadataTable, compaction, group_merges, record_index, upkeep
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.own_instants import compaction_instant
@@ -170,7 +170,7 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
         for name in table.ready:
             begin, records = time.perf_counter(), 0
             for group, content in _contents(source, table, name):
-                stats.append(compaction.write_base(inner, writer, instant, name, group, content))
+                stats.append(group_merges.write_base(inner, instant, writer.version, name, group, content))
                 records += len(content)
             seconds = time.perf_counter() - begin
             reports.append(IndexReport(name, "rebuilt", instant, len(table.file_groups(name)), records, seconds))

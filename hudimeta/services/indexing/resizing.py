@@ -31,11 +31,10 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import ConfigError, HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.metadata import MetadataTable, compaction, record_index, upkeep
+from hudimeta.metadata import MetadataTable, compaction, group_merges, record_index, upkeep
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.delta import by_group
-from hudimeta.metadata.file_groups import file_group_id
-from hudimeta.metadata.group_files import FileGroup, base_name, log_file
+from hudimeta.metadata.group_files import FileGroup, base_name, file_group_id, log_file
 from hudimeta.metadata.indexing import announce, complete
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.payload import sorted_cells
@@ -145,7 +144,7 @@ def _resized(
     def write(share: tuple[int, KeyValues]) -> Mapping[str, Any]:
         file_id = file_group_id(_PARTITION, share[0])
         group = old.get(file_id, FileGroup(file_id, None, ()))
-        return compaction.write_base(inner, writer, instant, _PARTITION, group, share[1])
+        return group_merges.write_base(inner, instant, writer.version, _PARTITION, group, share[1])
 
     try:
         for shares in _shares(table, have, groups, writer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from hudimeta import Table
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, TableError
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata import writer as metadata_writer
 from hudimeta.metadata.completeness import proven_indexes
-from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.services.indexing import beside_writers, create_beside
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice
@@ -101,16 +101,16 @@ def test_what_is_committed_meanwhile_is_in_the_index(
 def test_under_the_lock_only_what_is_new_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = written(tmp_path / "t", "COPY_ON_WRITE")
     make, read, before_lock = beside_writers._make_ahead, SliceRows.columns, [0]
-    encode, packed = MetadataWriter.base_file, []
+    encode, packed = metadata_writer.encode_base, []
     seen: list[FileSlice] = []
 
     def counted(self: SliceRows, one: FileSlice, names: Any) -> pa.Table:
         seen.append(one)
         return read(self, one, names)
 
-    def encoded(self: MetadataWriter, name: str, records: KeyValues) -> bytes:
+    def encoded(version: int, name: str, pieces: Iterable[KeyValues]) -> tuple[bytes, int]:
         packed.append(name)
-        return encode(self, name, records)
+        return encode(version, name, pieces)
 
     def made(*asked: Any) -> object:
         ahead = make(*asked)
@@ -122,7 +122,7 @@ def test_under_the_lock_only_what_is_new_is_read(tmp_path: Path, monkeypatch: py
         return ahead
 
     monkeypatch.setattr(SliceRows, "columns", counted)
-    monkeypatch.setattr(MetadataWriter, "base_file", encoded)
+    monkeypatch.setattr(metadata_writer, "encode_base", encoded)
     monkeypatch.setattr(beside_writers, "_make_ahead", made)
     slices = len(Table(table.path).file_slices())
     report = create_beside(table.session(), kind="record_index")
