@@ -102,9 +102,11 @@ class Recovery:
     def _remove_plans_without_instant(self, timeline: Timeline) -> bool:
         """True if there was one. Services are planned under the lock: a plan at an instant that another action has begun was
         left by a planner that had lost it, and could not take it back. Run, it would take the other one's files for its own.
+        What was never written goes, too.
         """
         plans = [i for i in timeline.pending if i.state is State.REQUESTED and (i.pending_action or i.action) in _PLANS]
         strays = [i for i in plans if _shares_its_instant(timeline, i, begun=True)]
+        strays += _unwritten(timeline)
         for stray in strays:
             action = stray.pending_action or stray.action
             TimelineWriter(self._storage, timeline.folder).delete_pending(stray.time, action, State.REQUESTED)
@@ -167,11 +169,11 @@ class Recovery:
         """
         # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
         with self._lock.alone_here():
-            dead = [*self._dead(timeline), *self._dead_runs(timeline)]
+            dead = [*_unwritten(timeline), *self._dead(timeline), *self._dead_runs(timeline)]
             if dead:
                 # Beside many writers most of them were published since the timeline was listed: they are looked at once more.
                 now = self._load()
-                dead = [*self._dead(now), *self._dead_runs(now)]
+                dead = [*_unwritten(now), *self._dead(now), *self._dead_runs(now)]
             return dead
 
     def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
@@ -332,6 +334,15 @@ def _shares_its_instant(timeline: Timeline, instant: Instant, *, begun: bool = F
     own = (instant.action, instant.pending_action, Action.SAVEPOINT)
     others = [i for i in timeline if i.time == instant.time and i.action not in own]
     return instant.action is not Action.ROLLBACK and any(not begun or i.state is not State.REQUESTED for i in others)
+
+
+def _unwritten(timeline: Timeline) -> list[Instant]:
+    """Plans of services and rollbacks whose file is empty, and of which nothing was begun.
+
+    Apache Hudi 1.0 makes a file before it writes it. Who planned died in between: what was to be done is found anew.
+    """
+    asked = [i for i in timeline.pending if i.state is State.REQUESTED and i.size == 0]
+    return [i for i in asked if (i.pending_action or i.action) in (*_PLANS, Action.ROLLBACK)]
 
 
 def _refuse_half_published(timeline: Timeline) -> None:

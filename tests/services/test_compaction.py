@@ -219,6 +219,7 @@ def test_a_published_write_is_no_error_when_compacting_after_it_fails(tmp_path: 
     requested = tmp_path / "t" / Table(table.path).timeline.folder / f"{instant}.compaction.requested"
     the_plan = requested.read_bytes()
     requested.write_bytes(b"")
+    requested.with_suffix(".inflight").write_bytes(b"")
     with pytest.warns(HudiWarning, match="is published.* an empty file"):
         report = Table(table.path, more).upsert(rows)
     requested.write_bytes(the_plan)
@@ -249,11 +250,18 @@ def test_statistics_of_later_writes_do_not_block_a_plan(tmp_path: Path, monkeypa
 def test_an_empty_plan_is_not_published_as_a_compaction_of_nothing(tmp_path: Path) -> None:
     table = updated(tmp_path / "t")
     instant = compaction.schedule(table.session())
-    (tmp_path / "t" / ".hoodie" / "timeline" / f"{instant}.compaction.requested").write_bytes(b"")
+    requested = tmp_path / "t" / ".hoodie" / "timeline" / f"{instant}.compaction.requested"
+    requested.write_bytes(b"")
+    requested.with_suffix(".inflight").write_bytes(b"")
     with pytest.raises(CorruptFileError, match="the plan of a compaction, found an empty file"):
         Table(table.path).compact()
     assert [i.time for i in Table(table.path).timeline.pending] == [instant]
     table.check()
+    requested.with_suffix(".inflight").unlink()  # nothing was begun: it is planned anew
+    Table(table.path, {"hoodie.compact.inline.max.delta.commits": "1"}).compact()
+    assert not Table(table.path).timeline.pending
+    table.check()
+    check_all(table.storage)
 
 
 class KeepsMarkersOnce(LocalStorage):

@@ -253,3 +253,21 @@ def test_an_index_that_only_the_properties_call_under_way_is_given_up(tmp_path: 
     assert not (tmp_path / "t" / METADATA_ROOT / "bloom_filters").exists()
     table.check()
     check_all(table.storage)
+
+
+@pytest.mark.parametrize("word", ["rollback", "clean", "compaction", "logcompaction", "clustering", "indexing"])
+def test_a_plan_that_was_never_written_goes(tmp_path: Path, word: str) -> None:
+    """Apache Hudi 1.0 makes the file of a plan before it writes it."""
+    table, dead = with_a_dead_write(tmp_path / "t")
+    planned = table.session().times.next(Table(table.path).timeline.last_time)
+    table.storage.put(f".hoodie/timeline/{planned}.{word}.requested", b"")
+    assert pending(table) == [dead, planned]
+    assert Table(table.path).upsert(simple_rows(range(2), 2)).rolled_back == (dead,)
+    assert pending(table) == []
+    planned = table.session().times.next(Table(table.path).timeline.last_time)
+    table.storage.put(f".hoodie/timeline/{planned}.{word}.requested", b"")
+    assert "recover" in str(Table(table.path).maintain())
+    assert pending(table) == []
+    table.model.write(Operation.UPSERT, simple_rows(range(2), 2))
+    table.check()
+    check_all(table.storage)
