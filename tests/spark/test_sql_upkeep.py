@@ -12,7 +12,7 @@ import pytest
 import hudimeta
 from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.sql_tables import SCAN
-from tests.spark.tables import check
+from tests.spark.tables import check, refusal
 from tests.write.moment_folders import rows
 from tests.write.moment_folders import table as table_by_seconds
 
@@ -60,6 +60,18 @@ def test_partitions_are_dropped_truncated_and_checked(attached: SparkSession, pa
     assert [r.partition for r in sql("show partitions kept").collect()] == ["day=d1/hour=0", "day=d2/hour=0"]
     assert len(hudimeta.Table(path).timeline.writes) == 3
     sql("truncate table kept")
+    assert ids(attached) == []
+    check(path)
+
+
+def test_a_star_names_partitions_that_are_dropped_as_in_hudi(attached: SparkSession, path: Path) -> None:
+    assert [r.partition for r in attached.sql("show partitions kept partition (day = 'd*')").collect()] == []
+    attached.sql("truncate table kept partition (day = 'd*', hour = 1)")
+    assert ids(attached) == [0, 2, 4, 6, 8, 10]
+    attached.sql("alter table kept drop partition (day = '*0')")
+    assert ids(attached) == [2, 4, 8, 10]
+    assert "SHOW PARTITIONS" in refusal(lambda: attached.sql("alter table kept drop partition (day = 'x*')"))
+    attached.sql("alter table kept drop if exists partition (day = '*')")
     assert ids(attached) == []
     check(path)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -62,8 +63,17 @@ def _path_of(row: pa.Table, table: HudiTable, *, whole: bool = False) -> str | N
     return str(generator.partition_paths(row)[0].as_py())
 
 
-def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: PartitionValues | None) -> list[str]:
+def partitions_like(
+    session: SqlSession, entry: Entry, table: HudiTable, given: PartitionValues | None, *, starred: bool = False
+) -> list[str]:
     """Paths of the partitions that have rows and fit PARTITION, sorted; all without one.
+
+    Args:
+        session: Of the statement.
+        entry: Of the table in the catalog.
+        table: The table.
+        given: What PARTITION says.
+        starred: `*` in a text stands for any text where no partition has that very value, as Apache Hudi drops partitions.
 
     Raises:
         ConfigError: A table without partitions, columns that are no partition columns, or values that paths do not state.
@@ -76,11 +86,15 @@ def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: 
     values = {name: value for name, value in wanted.items() if value is not None}
     if not values or not have:
         return have
+    row = _row(session, entry, values)
     if len(values) == len(fields):
-        row = _row(session, entry, values)
         exact = _path_of(row, table, whole=True)
-        return [path for path in have if path == exact]
-    return _fitting(have, _row(session, entry, values), table)
+        found = [path for path in have if path == exact]
+    else:
+        found = _fitting(have, row, table, operator.eq)
+    if found or not starred or not any("*" in str(value) for value in row.to_pylist()[0].values()):
+        return found
+    return _fitting(have, row, table, _is_like)
 
 
 def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) -> DataFrame:
@@ -97,7 +111,8 @@ def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) 
         hint = f"Say {without[0]} = …, or leave it out."
         raise ConfigError("PARTITION", without[0], "a value for every column that it names", hint)
     table = opened(session, entry)
-    found = [(given, partitions_like(session, entry, table, given)) for given in statement.given]
+    starred = statement.verb is not PartitionVerb.ADD
+    found = [(given, partitions_like(session, entry, table, given, starred=starred)) for given in statement.given]
     if not statement.given:
         partitions_like(session, entry, table, None)
     if statement.verb is PartitionVerb.ADD:
@@ -122,14 +137,20 @@ def _shown(given: PartitionValues) -> str:
     return ", ".join(name if value is None else f"{name} = {value}" for name, value in given)
 
 
-def _fitting(have: list[str], row: pa.Table, table: HudiTable) -> list[str]:
+def _is_like(value: Any, wanted: Any) -> bool:
+    if not isinstance(value, str) or not isinstance(wanted, str):
+        return bool(value == wanted)
+    return re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), value, re.DOTALL) is not None
+
+
+def _fitting(have: list[str], row: pa.Table, table: HudiTable, fits: Callable[[Any, Any], bool]) -> list[str]:
     stated = PartitionLayout.from_properties(table.properties).values(pa.array(have), table.schema)
     if set(row.column_names) - set(stated.column_names):
         hint = "Name all partition columns: folders of this table do not state single values."
         raise ConfigError("PARTITION", ", ".join(row.column_names), "partition columns that paths state by themselves", hint)
     wanted = [row[name].cast(stated.schema.field(name).type)[0].as_py() for name in row.column_names]
     columns = [stated[name].to_pylist() for name in row.column_names]
-    return [path for path, *values in zip(have, *columns, strict=True) if values == wanted]
+    return [path for path, *values in zip(have, *columns, strict=True) if all(map(fits, values, wanted))]
 
 
 def _row(session: SqlSession, entry: Entry, values: Mapping[str, str]) -> pa.Table:
