@@ -37,6 +37,28 @@ def test_insert_adds_rows_and_with_an_order_the_newer_row_of_a_key_wins(attached
     assert (1, 1.0) not in rows(attached, plain, "id, fare")
 
 
+def test_what_is_set_of_keys_and_of_commits_is_heeded(
+    attached: SparkSession, name: Name, conf: Callable[[str, str], None]
+) -> None:
+    t, keyless = name(), name()
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id')")
+    attached.sql(f"create table {keyless} {TRIPS}")
+    conf("hoodie.datasource.write.commitmeta.key.prefix", "told_")
+    conf("told_by", "me")
+    attached.sql(f"insert into {t} values (1, 1.0, 1, 'm')")
+    told = attached.sql(f"call show_commit_extra_metadata(table => '{t}', metadata_key => 'told_by')").collect()
+    assert [row.metadata_value for row in told] == ["me"]
+    conf("hoodie.datasource.insert.dup.policy", "drop")
+    for verb, there in (("bulk_insert", t), ("insert", keyless)):
+        conf("hoodie.spark.sql.insert.into.operation", verb)
+        said = refusal(partial(attached.sql, f"insert into {there} values (1, 2.0, 2, 'm')"))
+        assert "hoodie.datasource.insert.dup.policy" in said
+    made = name()
+    attached.sql(f"create table {made} using hudimeta tblproperties (primaryKey = 'id') as select * from {t}")
+    assert rows(attached, made, "id") == [(1,)], "no key of a new table is known"
+    assert rows(attached, keyless) == []
+
+
 def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     t = name()
     encoded = "'hoodie.datasource.write.partitionpath.urlencode' = 'true'"  # without it, no partition has a colon

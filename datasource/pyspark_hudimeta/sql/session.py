@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from hudimeta import Table
 from hudimeta.cached import cached_property
 from hudimeta.config import OPTIONS
+from hudimeta.config.options import EXTRA_METADATA_PREFIX
 from hudimeta.errors import ConfigError
 from hudimeta.sql import TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS
@@ -106,7 +107,9 @@ class SqlSession:
         """Options that were given with SET, for all tables of the session."""
         known = self.spark.conf.getAll
         of_spark = {k.removeprefix(_OF_SPARK): v for k, v in known.items() if k.startswith(_OF_SPARK + "hoodie.")}
-        return of_spark | {k: v for k, v in known.items() if k.startswith(_OWN)}
+        own = of_spark | {k: v for k, v in known.items() if k.startswith(_OWN)}
+        stored = own.get(EXTRA_METADATA_PREFIX.key)  # entries for the commits of the session
+        return own | {k: v for k, v in known.items() if stored and k.startswith(stored)}
 
     # The catalog
 
