@@ -9,6 +9,7 @@ import pyspark_hudimeta
 import pytest
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from tests.spark.tables import check, create, refusal
 
 if TYPE_CHECKING:
@@ -38,6 +39,22 @@ def test_a_table_is_created_with_its_columns_and_properties(attached: SparkSessi
     attached.sql(f"insert into {t} values (1, 2.5, array('a'), '2026-01')")
     assert rows(attached, t, "id, month, tags[0]") == [(1, "2026-01", "a")]
     check(tmp_path / "trips")
+
+
+def test_names_are_those_of_the_catalog(attached: SparkSession, name: Name, tmp_path: Path) -> None:
+    attached.sql("create database named")
+    for n, (clause, query) in enumerate([("(id int, n int) using", ""), ("using", "as select 1 as id, 2 as n")]):
+        t = name()
+        stated = "hoodie.table.name = 'other', 'hoodie.database.name' = 'another', primaryKey = 'id'"
+        with pytest.warns(HudiWarning, match="the catalog's name counts"):
+            attached.sql(
+                f"create table named.{t} {clause} hudimeta tblproperties ({stated}) location '{tmp_path / str(n)}' {query}"
+            )
+        properties = hudimeta.Table(tmp_path / str(n)).properties
+        assert (properties.name, properties.get("hoodie.database.name")) == (t, "named")
+        attached.sql(f"insert into named.{t} values (5, 6)")
+        assert "other" not in str(attached.sql(f"show tblproperties named.{t}").collect())
+    attached.sql("drop database named cascade")
 
 
 def test_a_table_without_location_lies_in_the_warehouse_and_is_dropped_with_its_files(

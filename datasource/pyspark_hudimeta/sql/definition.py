@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta import Table
+from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
@@ -226,13 +228,16 @@ class _New:
         if statement.odd is not None:
             hint = "Leave it out. Partitions are columns of the table; hoodie.index.type = 'BUCKET' makes buckets of rows."
             raise UnsupportedFeature(statement.odd, hint)
+        _, database, _ = session.full_parts(statement.name)
+        if rows is None:  # of a DataFrame's writer they are options like any other
+            statement = _without_names(statement, database)
         kept_options(statement.options)  # refused before anything is made: the catalog would show a secret
         rows = session.query(statement.query) if statement.query is not None else rows
         columns, defaults = _columns(session, statement, rows)
         place = place_of(statement)
         free = session.catalog.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
         location = session.place(place) if place else free
-        options = {**session.settings, **_options(statement, columns)}
+        options = {**session.settings, keys.DATABASE_NAME.key: database, **_options(statement, columns)}
         if rows is not None:
             refuse_occupied(location, options)
         return cls(statement, columns, defaults, rows, location, options)
@@ -301,6 +306,16 @@ def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
     if statement.partition_by:
         found[keys.PARTITION_PATH.key] = ",".join(column_of(columns, name) for name in statement.partition_by)
     return found
+
+
+def _without_names(statement: CreateTable, database: str) -> CreateTable:
+    """A statement that leaves names to the catalog, as Apache Hudi does."""
+    found = {keys.TABLE_NAME.key: statement.name.table, keys.DATABASE_NAME.key: database}
+    for key, value in statement.options.items():
+        if found.get(key.lower(), value) != value:
+            said = f"{key} = {value} is passed over: the catalog's name counts, {found[key.lower()]}"
+            warnings.warn(said, HudiWarning, 2)
+    return replace(statement, options={k: v for k, v in statement.options.items() if k.lower() not in found})
 
 
 def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
