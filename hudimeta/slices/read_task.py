@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.config import OPTIONS, Options
-from hudimeta.config.options import LOG_KEYS, MERGE_MEMORY, MERGER, SPILL_FOLDER
+from hudimeta.config.options import DELETE_FIELD, DELETE_MARKER, LOG_KEYS, MERGE_MEMORY, MERGER, SPILL_FOLDER
 from hudimeta.errors import FileRemoved, NotFound
 from hudimeta.formats.plain_arrays import array_of
 from hudimeta.redaction import redacted
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MERGE_OPTIONS", "MergedRange", "ReadTask", "VisibleInstants", "storage_options_of"]
 
-MERGE_OPTIONS = (MERGER.key, MERGE_MEMORY.key, SPILL_FOLDER.key)
+MERGE_OPTIONS = (MERGER.key, DELETE_FIELD.key, DELETE_MARKER.key, MERGE_MEMORY.key, SPILL_FOLDER.key)
 """Options that merging goes by, in every process that reads."""
 
 

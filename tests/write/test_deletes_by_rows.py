@@ -179,6 +179,19 @@ def test_a_marker_of_the_users_own(tmp_path: Path, kind: str, version: str) -> N
         assert Table(path).properties["hoodie.record.merge.property.hoodie.payload.delete.field"] == "what"
 
 
+def test_a_reader_that_is_told_a_marker_goes_by_it(tmp_path: Path) -> None:
+    """As Apache Hudi's do, of rows in logs that a writer stored who was not told."""
+    path, marker = tmp_path / "t", {FIELD: "what", MARKER: "gone"}
+    table = Table.create(path, rows(range(0), 0, column="what").schema, key="id", ordering="ts", type="MERGE_ON_READ")
+    table.upsert(rows(range(4), 2, column="what"))
+    table.upsert(rows(range(1, 3), 3, {1: "gone"}, column="what"))
+    table.upsert(rows(range(3, 4), 1, {3: "gone"}, column="what"))
+    assert keys(path) == ["k0", "k1", "k2", "k3"]
+    assert keys(path, marker) == ["k0", "k2", "k3"]
+    assert Table(path, {**marker, "hoodie.compact.inline.max.delta.commits": "1"}).compact()
+    assert keys(path) == ["k0", "k2", "k3"]
+
+
 def test_a_field_without_a_marker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="both options"):
         Table.create(tmp_path / "t", rows(range(0), 0).schema, key="id", options={FIELD: "x"})
