@@ -7,9 +7,10 @@ least after those that were acknowledged before the read began, at most after th
 Each incremental read sees the rows that the writes of its range left, and no others; each CDC read sees their changes.
 
 Where only snapshot isolation is promised, several outcomes count. A delete looks for its keys when it begins, so that it may
-leave a row whose key another write brought meanwhile. A change by a condition or a merge reads one moment between its begin
-and its completion: it changes the rows that met the condition then, which nobody may have changed since, and passes over what
-came later. All reads have to agree on one outcome.
+leave a row whose key another write brought meanwhile. In a log it has the version of the row that it met, and a row of an older
+version that comes after it is late, unless a compaction came between. A change by a condition or a merge reads one moment
+between its begin and its completion: it changes the rows that met the condition then, which nobody may have changed since, and
+passes over what came later. All reads have to agree on one outcome.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, product
 
 from hudimeta.errors import ValidationFailed
-from hudimeta.testing.model import ModelTable
+from hudimeta.testing.model import ModelTable, Row
 from hudimeta.testing.simulation.events import PollSeen, ReadSeen, SavedSeen, State, UndoDone, WriteDone, WriterOutcome
 from hudimeta.testing.simulation.ledger import Ledger, Named, Published, Undone
 from hudimeta.testing.simulation.worlds import Missed, World, world_of
@@ -157,15 +158,24 @@ def _check_real_time(order: Sequence[Event]) -> None:
 
 
 def _choices(order: Sequence[Event]) -> Iterable[Missed]:
-    """Every set of keys that deletes may have missed; first none."""
+    """Every set of keys that deletes may have missed, or late rows to no effect; first none."""
     may = []
     for at, event in enumerate(order):
         one = event.write and event.write[0]
         if one and one.operation is Operation.DELETE and one.change is None:
             brought = {key for other in order[:at] if other.ended > one.begun for key in _brought(other)}
             may += [(one.name, key) for key in one.rows["id"].to_pylist() if key in brought]
+        elif one and one.operation is Operation.UPSERT and one.change is None:
+            may += [(one.name, row["id"]) for row in one.rows.to_pylist() if _meets_delete(order[:at], row)]
     may = may[:_MOST_MISSED]
     return (frozenset(some) for count in range(len(may) + 1) for some in combinations(may, count))
+
+
+def _meets_delete(earlier: Sequence[Event], row: Row) -> bool:
+    """Whether the log may hold a delete of a newer version of a row, which lasts until a compaction."""
+    writes = [event.write[0] for event in earlier if event.write is not None]
+    versions = [old["ts"] for one in writes for old in one.rows.to_pylist() if old["id"] == row["id"]]
+    return max(versions, default=row["ts"]) > row["ts"] and any(one.operation is Operation.DELETE for one in writes)
 
 
 def _brought(event: Event) -> Iterable[str]:

@@ -17,7 +17,7 @@ from hudimeta.types import Operation
 __all__ = ["Missed", "World", "world_of"]
 
 Missed = frozenset[tuple[str, str]]
-"""Deletes by name and key that met no row."""
+"""Writes by name and key to no effect: deletes that met no row, and rows that met the delete of a newer one."""
 
 _REPLACES = (Operation.INSERT_OVERWRITE, Operation.DELETE_PARTITION)
 
