@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark_hudimeta
 import pytest
+from pyspark.sql.functions import col
 
 import hudimeta
 from hudimeta.config import HudiWarning
@@ -55,6 +57,34 @@ def test_names_are_those_of_the_catalog(attached: SparkSession, name: Name, tmp_
         attached.sql(f"insert into named.{t} values (5, 6)")
         assert "other" not in str(attached.sql(f"show tblproperties named.{t}").collect())
     attached.sql("drop database named cascade")
+
+
+def test_fields_of_structs_are_keys_and_orders(attached: SparkSession, name: Name, tmp_path: Path) -> None:
+    t = name()
+    attached.sql(
+        f"create table {t} (n int, At struct<k: string, Of: struct<ts: int>>) using hudimeta "
+        f"tblproperties (primaryKey = 'at.K', preCombineField = 'At.of.ts') location '{tmp_path / 't'}'"
+    )
+    properties = hudimeta.Table(tmp_path / "t").properties
+    assert (properties.record_keys, properties.ordering_fields) == (("At.k",), ("At.Of.ts",))
+    attached.sql(
+        f"insert into {t} values (1, struct('a', struct(9))), (2, struct('a', struct(3))), (3, struct('b', struct(1)))"
+    )
+    attached.sql(f"update {t} set n = 4 where at.k = 'a'")
+    assert rows(attached, t, "n, at.k") == [(3, "b"), (4, "a")]
+    attached.sql(f"update {t} set at.of.ts = 20 where n = 4")
+    source = "(select 5 as n, struct('a' as k, struct(30 as ts) as of) as at)"
+    matched = f"merge into {t} t using {source} s on t.at.k = s.at.k when matched then update set"
+    attached.sql(f"{matched} *")
+    assert rows(attached, t, "n, at.k, at.of.ts") == [(3, "b", 1), (5, "a", 30)]
+    frame = attached.sql("select 6 as n, struct('a' as k, struct(40 as ts) as of) as at")
+    frame.mergeInto(t, frame["at.k"] == col(f"{t}.at.k")).whenMatched().updateAll().merge()
+    assert rows(attached, t, "n, at.k, at.of.ts") == [(3, "b", 1), (6, "a", 40)]
+    assert "part of the key" in refusal(partial(attached.sql, f"{matched} at = struct('z' as k, s.at.of as of)"))
+    assert "Delete the row" in refusal(partial(attached.sql, f"update {t} set at.k = 'z'"))
+    for wrong in ("At.nope", "nope.k", "At"):
+        statement = f"create table no_{t} (At struct<k: int>) using hudimeta tblproperties (primaryKey = '{wrong}')"
+        assert wrong in refusal(partial(attached.sql, statement))
 
 
 def test_a_table_without_location_lies_in_the_warehouse_and_is_dropped_with_its_files(

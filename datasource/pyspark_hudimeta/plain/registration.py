@@ -171,7 +171,8 @@ def refuse_contradictions(
     """
     from hudimeta.commit.supported import contradictions
 
-    spelt = {name.lower(): name for name in columns}
+    fields = (*properties.record_keys, *properties.ordering_fields) if columns else ()  # of structs, too
+    spelt = {name.lower(): name for name in (*columns, *fields)}
     mine = {key: value for key, value in stated.items() if key != keys.TABLE_NAME.key}
     for key in (keys.RECORD_KEY.key, keys.ORDERING.key):
         if key in mine:

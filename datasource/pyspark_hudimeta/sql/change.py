@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,8 @@ class Change:
         """In SQL, by column."""
         self._ordering, self.keys = properties.ordering_fields, properties.record_keys
         self.key_columns, self._path_columns = _tops(properties.record_keys), _tops(properties.partition_fields)
+        self.key_fields = tuple(_path(name) for name in properties.record_keys)
+        self._fixed_fields = (*self.key_fields, *(_path(name) for name in properties.partition_fields))
         self.ages = StructType()
         """Columns of the source by which the newest of several changes of one row is found; none where it has none."""
         self.fixed = tuple(dict.fromkeys((*self.key_columns, *self._path_columns)))
@@ -213,7 +216,8 @@ class Change:
             stated[path] = f"coalesce({value})" if _GENERATOR.search(value) else f"({value})"
         found = whole_columns(self.entry.columns, stated, self.own, _field, _struct)
         for column in found if not inserting else ():
-            if column in self.fixed and not keys_may_change:
+            of_column = [path for path in stated if path[0] == column]
+            if not keys_may_change and any(_overlap(path, one) for path in of_column for one in self._fixed_fields):
                 hint = "Delete the row and insert it anew: its key and its partition say which row it is."
                 raise ConfigError("SET", column, "a column that is neither part of the key nor of the partition", hint)
             if column in self.key_columns:
@@ -229,9 +233,11 @@ class Change:
         check_constants(self.session, values, assign)
 
     def unchanged(self, column: str, value: str) -> str:
-        """A value that must be what the column has already, in SQL."""
+        """A value that must be what the column has already, as far as it is part of the key, in SQL."""
         own = self.own(column)
-        return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({literal(key_changed(column))}) END"
+        inside = [path[1:] for path in self.key_fields if path[0] == column]
+        same = " AND ".join(f"{reduce(_field, path, own)} <=> {reduce(_field, path, f'({value})')}" for path in inside)
+        return f"CASE WHEN {same} THEN {own if () in inside else value} ELSE raise_error({literal(key_changed(column))}) END"
 
     def changes(self, query: str, action: RowAction, schema: pa.Schema) -> DataFrame:
         """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
@@ -279,9 +285,18 @@ def _read_texts(rows: DataFrame, kinds: StructType) -> DataFrame:
     return placed.select(*[column.alias(field.name) for column, field in zip(cast, given, strict=True)])
 
 
+def _path(field: str) -> Path:
+    """The column of a field, and what it is inside of that."""
+    return tuple(field.partition(":")[0].split("."))
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
 def _tops(fields: Sequence[str]) -> tuple[str, ...]:
     """The columns of some fields, which a kind of key may follow."""
-    return tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in fields))
+    return tuple(dict.fromkeys(_path(name)[0] for name in fields))
 
 
 def _field(value: str, name: str) -> str:

@@ -31,6 +31,7 @@ from pyspark_hudimeta.sql.column_defaults import checked_defaults, keep_defaults
 from pyspark_hudimeta.sql.declared import as_of_hudi, declared_fields
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
 from pyspark_hudimeta.sql.new_place import a_place, place_of, refuse_occupied, taken_back, taken_place
+from pyspark_hudimeta.sql.paths import spelt
 from pyspark_hudimeta.sql.registering import comment_columns, register, renamed
 from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened, options_of
 from pyspark_hudimeta.sql.traces import without_trace
@@ -301,7 +302,7 @@ def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
     found = {keys.HIVE_STYLE.key: "true", keys.TABLE_NAME.key: statement.name.table}
     for key, value in stated_options(statement.options).items():
         if key in (keys.RECORD_KEY.key, keys.ORDERING.key):
-            value = ",".join(column_of(columns, part.strip()) for part in value.split(",") if part.strip())
+            value = ",".join(spelt(columns, part.strip()) for part in value.split(",") if part.strip())
         found[key] = value
     if statement.partition_by:
         found[keys.PARTITION_PATH.key] = ",".join(column_of(columns, name) for name in statement.partition_by)

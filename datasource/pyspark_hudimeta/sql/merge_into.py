@@ -276,9 +276,12 @@ class _FrameMerging(Change):
         return found
 
     def _unchanged(self, column: str, value: Column) -> Column:
-        """A value that must be what the column has already."""
+        """A value that must be what the column has already, as far as it is part of the key."""
         own = self._own(column)
-        return when(own.eqNullSafe(value), own).otherwise(raise_error(lit(key_changed(column))))
+        inside = [path[1:] for path in self.key_fields if path[0] == column]
+        same = [reduce(Column.getField, path, own).eqNullSafe(reduce(Column.getField, path, value)) for path in inside]
+        kept = own if () in inside else value
+        return when(reduce(Column.__and__, same), kept).otherwise(raise_error(lit(key_changed(column))))
 
 
 def _struct(fields: Sequence[tuple[str, Column]]) -> Column:
