@@ -48,6 +48,27 @@ def newest(path: Path) -> str:
     return hudimeta.Table(path).timeline.writes[-1].time
 
 
+def test_partitions_of_dates_go_by_the_names_of_their_folders(attached: SparkSession, tmp_path: Path) -> None:
+    sql, keygen = attached.sql, "hoodie.keygen.timebased"
+    moments = [(1, 1701443427, "a"), (2, 1704121827, "a"), (3, 1704121827, "b"), (4, 1706800227, "a"), (5, 1706800227, "b")]
+    options = {
+        "hoodie.table.name": "dated",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "ts:timestamp,part:simple",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
+        f"{keygen}.timestamp.type": "UNIX_TIMESTAMP",
+        f"{keygen}.output.dateformat": "yyyyMM",
+    }
+    frame = attached.createDataFrame(moments, "id int, ts int, part string")
+    frame.write.format("hudimeta").options(**options).mode("overwrite").save(str(tmp_path / "dated"))
+    sql(f"create table dated using hudimeta location '{tmp_path / 'dated'}'")
+    sql("alter table dated drop partition (ts = 202401, part = 'a'), partition (ts = 1706800227, part = 'b')")
+    sql("truncate table dated partition (part = 'a', ts = '202312')")
+    assert sorted(r.id for r in sql("select id from dated").collect()) == [3, 4]
+    assert "202402/a" in refusal(lambda: sql("alter table dated drop partition (ts = 202403, part = 'a')"))
+    sql("drop table dated")
+
+
 def test_partitions_are_dropped_truncated_and_checked(attached: SparkSession, path: Path) -> None:
     sql = attached.sql
     sql("alter table kept add if not exists partition (day = 'd1', hour = 1)")

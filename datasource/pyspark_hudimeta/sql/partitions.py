@@ -5,12 +5,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator, PartitionLayout
+from hudimeta.keys.timestamp_partition import TimestampPartition
 from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, quoted
 from hudimeta.write.learned_keys import learned
 from pyspark_hudimeta.hudi_table import HudiTable
@@ -86,6 +88,8 @@ def partitions_like(
     values = {name: value for name, value in wanted.items() if value is not None}
     if not values or not have:
         return have
+    if len(values) == len(fields) and (named := _named(session, values, table)) in have:
+        return [named]
     row = _row(session, entry, values)
     if len(values) == len(fields):
         exact = _path_of(row, table, whole=True)
@@ -131,6 +135,19 @@ def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) 
     if gone:
         table.delete_partition(gone)
     return session.nothing()
+
+
+def _named(session: SqlSession, values: Mapping[str, str], table: HudiTable) -> str:
+    """The path whose folders show values as they are written, where the key generator makes dates of values; else "".
+
+    So Apache Hudi reads PARTITION: `ts = 202401` is the folder of that name, and no second.
+    """
+    generator = KeyGenerator.from_properties(table.properties)
+    if not any(isinstance(field.time, TimestampPartition) for field in generator.partitions):
+        return ""
+    texts = ", ".join(f"CAST({value} AS STRING) AS {quoted(name)}" for name, value in values.items())
+    plain = replace(generator, partitions=tuple(replace(field, time=None) for field in generator.partitions))
+    return str(plain.partition_paths(session.query(f"SELECT {texts}").toArrow())[0].as_py())
 
 
 def _shown(given: PartitionValues) -> str:
