@@ -19,6 +19,7 @@ from hudimeta.errors import ConfigError, CorruptFileError, StorageError, TableEr
 from hudimeta.formats.avro.commit_metadata import decode_commit_metadata, encode_commit_metadata
 from hudimeta.formats.avro.schemas import CLEAN_METADATA, COMMIT_METADATA
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block
+from hudimeta.metadata.compaction import replacement_plan
 from hudimeta.services.versions import change_version
 from hudimeta.services.versions.property_changes import property_changes
 from hudimeta.storage import open_storage
@@ -229,7 +230,7 @@ def test_a_damaged_note_of_a_move_is_told(tmp_path: Path) -> None:
 def test_what_is_pending_keeps_the_version(tmp_path: Path, type: str) -> None:
     table = written(tmp_path / "t", 8, type, SIMPLE_OPTIONS)
     instant = table.session().times.next(Table(table.path).timeline.last_time)
-    TimelineWriter(table.storage).create_requested(instant, Action.CLUSTERING)
+    TimelineWriter(table.storage).create_requested(instant, Action.CLUSTERING, replacement_plan())  # an empty one would go
     before = list(Table(table.path).timeline)
     with pytest.raises(TableError, match=f"clustering {instant}.*Wait for their end"):
         Table(table.path).upgrade()
