@@ -26,6 +26,8 @@ __all__ = ["run_due_services"]
 
 _AFTER = "the write is published, but the services after it failed"
 
+_OF_LOGS = (keys.COMPACT_INLINE, keys.COMPACT_SCHEDULE, keys.COMPACT_ASYNC, keys.LOG_COMPACT_INLINE)
+
 _Service = Callable[[WriteSession], list[str]]
 """Runs a service and says what it did, a line each; nothing where it found nothing to do."""
 
@@ -40,7 +42,7 @@ def run_due_services(session: WriteSession, report: CommitReport) -> CommitRepor
     timeline = session.coordinator.published_on
     if timeline is None or report.completion is None or not session.options.get(keys.SERVICES):
         return report
-    notes: list[str] = []
+    notes = _of_no_effect(session)
 
     def fresh() -> WriteSession:
         return WriteSession(session.storage, session.options, engine=session.engine)
@@ -52,6 +54,14 @@ def run_due_services(session: WriteSession, report: CommitReport) -> CommitRepor
     except Exception as error:  # whatever it is, the rows are in the table
         warn_of(error, _AFTER)
     return replace(report, notes=(*report.notes, *notes))
+
+
+def _of_no_effect(session: WriteSession) -> list[str]:
+    """What options ask for in vain: it would be silent otherwise."""
+    if session.properties.type is TableType.MERGE_ON_READ:
+        return []
+    asked = [option for option in _OF_LOGS if session.options.is_set(option) and session.options.get(option)]
+    return [f"{option.key} has no effect: the table is copy on write, and has no logs" for option in asked]
 
 
 def _all_run(due: Iterable[_Service], fresh: Callable[[], WriteSession], failed: str) -> Iterator[str]:

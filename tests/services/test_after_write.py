@@ -93,3 +93,12 @@ def test_an_error_of_another_library_in_the_upkeep_of_the_metadata_table_is_a_no
     assert table.write(Operation.UPSERT, simple_rows(range(5), 9)).compacted_metadata
     table.check()
     check_all(table.storage)
+
+
+def test_a_compaction_of_a_table_without_logs_is_said_to_have_no_effect(tmp_path: Path) -> None:
+    rows = simple_rows([1], 1)
+    options = {"hoodie.compact.inline": "true", "hoodie.log.compaction.inline": "false"}
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", options=options)
+    said = [note for note in table.upsert(rows).notes if "no effect" in note]
+    assert said == ["hoodie.compact.inline has no effect: the table is copy on write, and has no logs"]
+    assert not any("no effect" in note for note in hudimeta.Table(table.path).upsert(rows).notes)
