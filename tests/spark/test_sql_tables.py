@@ -77,9 +77,10 @@ def test_fields_of_structs_are_keys_and_orders(attached: SparkSession, name: Nam
     matched = f"merge into {t} t using {source} s on t.at.k = s.at.k when matched then update set"
     attached.sql(f"{matched} *")
     assert rows(attached, t, "n, at.k, at.of.ts") == [(3, "b", 1), (5, "a", 30)]
-    frame = attached.sql("select 6 as n, struct('a' as k, struct(40 as ts) as of) as at")
-    frame.mergeInto(t, frame["at.k"] == col(f"{t}.at.k")).whenMatched().updateAll().merge()
-    assert rows(attached, t, "n, at.k, at.of.ts") == [(3, "b", 1), (6, "a", 40)]
+    if not REMOTE:  # Spark Connect hands no `mergeInto` over
+        frame = attached.sql("select 6 as n, struct('a' as k, struct(40 as ts) as of) as at")
+        frame.mergeInto(t, frame["at.k"] == col(f"{t}.at.k")).whenMatched().updateAll().merge()
+        assert rows(attached, t, "n, at.k, at.of.ts") == [(3, "b", 1), (6, "a", 40)]
     assert "part of the key" in refusal(partial(attached.sql, f"{matched} at = struct('z' as k, s.at.of as of)"))
     assert "Delete the row" in refusal(partial(attached.sql, f"update {t} set at.k = 'z'"))
     for wrong, told in (("At.nope", "At.nope"), ("nope.k", "'nope'"), ("At", "At is struct")):
