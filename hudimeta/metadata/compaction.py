@@ -218,7 +218,7 @@ def prepare(storage: Storage, table: MetadataTable, writer: MetadataWriter, time
     """
     the_plan, instant = plan(table), compaction_instant(table, times)
     before = _first_of(the_plan.groups, MERGED_BEFORE_BYTES)
-    merged = group_merges.made(storage, table, instant, writer.version, the_plan.groups[:before])
+    merged = group_merges.merge_in_memory(storage, table, instant, writer.version, the_plan.groups[:before])
     begun = _timeline(storage, table).begun_files(instant, Action.COMPACTION, the_plan.encode())
     staged = storage.sub(METADATA_ROOT).stage([*begun, *(NewFile(one.stat["path"], one.data) for one in merged)])
     return PreparedCompaction(table, instant, staged, [one.stat for one in merged], the_plan.groups[before:])
@@ -253,7 +253,7 @@ def compact(
         engine: Where file groups are merged that are not yet.
     """
     _timeline(storage, table).publish_begun(prepared.instant, prepared.staged)
-    stats = group_merges.put(engine, storage, prepared.table, prepared.instant, writer.version, prepared.left)
+    stats = group_merges.merge_and_put(engine, storage, prepared.table, prepared.instant, writer.version, prepared.left)
     _complete(storage, table, writer, times, prepared.instant, [*prepared.stats, *stats])
 
 
@@ -279,7 +279,7 @@ def resume(
     if begun.state is State.REQUESTED:
         timeline.create_inflight(begun.time, Action.COMPACTION)
     remove_files(storage, begun.time)  # one that gave an index more file groups wrote some of which the plan says nothing
-    stats = group_merges.put(engine, storage, table, begun.time, writer.version, the_plan.groups)
+    stats = group_merges.merge_and_put(engine, storage, table, begun.time, writer.version, the_plan.groups)
     _complete(storage, table, writer, times, begun.time, stats)
     return True
 

@@ -23,7 +23,7 @@ from hudimeta.metadata.writer import WRITE_TOKEN, encode_base
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import engine_of_files, reads_ahead
 
-__all__ = ["MergedGroup", "NamedGroup", "made", "put", "stored_size", "write_base"]
+__all__ = ["MergedGroup", "NamedGroup", "merge_and_put", "merge_in_memory", "stored_size", "write_base"]
 
 _HELD_BYTES = 512 << 20
 """Of the stored files of groups that threads of one process merge at a time; each is held once more as the new base file."""
@@ -80,7 +80,9 @@ class _Put:
         return merged.stat
 
 
-def made(storage: Storage, table: MetadataTable, instant: str, version: int, groups: Sequence[NamedGroup]) -> list[MergedGroup]:
+def merge_in_memory(
+    storage: Storage, table: MetadataTable, instant: str, version: int, groups: Sequence[NamedGroup]
+) -> list[MergedGroup]:
     """The next base files of some file groups, all of them in memory, by threads of this process.
 
     Args:
@@ -93,7 +95,7 @@ def made(storage: Storage, table: MetadataTable, instant: str, version: int, gro
     return _engine(LocalEngine(), storage, groups).map(_Merge(table, instant, version), groups)
 
 
-def put(
+def merge_and_put(
     engine: Engine, storage: Storage, table: MetadataTable, instant: str, version: int, groups: Sequence[NamedGroup]
 ) -> list[Mapping[str, Any]]:
     """Make and write the next base files of some file groups; returns their write stats.

@@ -7,7 +7,6 @@ a `MetadataTable` shows one moment, that of the listing, and the files of that m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -109,9 +108,10 @@ class MetadataTable:
         table._listing.name_again([] if legacy else cleaned_since(storage, properties, data_timeline, timeline))
         return table
 
-    def __reduce__(self) -> tuple[type[MetadataTable], tuple[Storage, TableProperties, Timeline, Timeline]]:
+    def __reduce__(self) -> tuple[object, ...]:
         """In another process it reads files anew, and lists nothing."""
-        return type(self), (self._table_storage, self._properties, self.data_timeline, self.timeline)
+        made_of = (self._table_storage, self._properties, self.data_timeline, self.timeline)
+        return type(self), made_of, {"ready": self.ready}
 
     def __repr__(self) -> str:
         return f"MetadataTable({hidden(self._table_storage.root)}: {', '.join(self.ready)})"
@@ -133,7 +133,8 @@ class MetadataTable:
 
     def having(self, names: Iterable[str]) -> MetadataTable:
         """This metadata table as if only these partitions were complete; shares everything that was read."""
-        other = copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other.ready = tuple(names)
         return other
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -48,6 +49,16 @@ def test_listing_a_table_takes_two_listings_and_a_few_reads(name: str, rich_tabl
     assert len(metadata.partitions()) > 0
     assert len(metadata.files(metadata.partitions().to_pylist())) == len(metadata.files())
     assert len(storage.log) == before, "everything that was read is kept"
+
+
+def test_fewer_partitions_share_what_was_read_and_travel_as_fewer(rich_table: Unpack) -> None:
+    metadata, storage = open_metadata(rich_table("big_mor"))
+    files_before, before = metadata.files(), len(storage.log)
+    fewer = metadata.having(["files"])
+    assert fewer.files().equals(files_before)
+    assert len(storage.log) == before, "everything that was read is kept"
+    assert (fewer.ready, pickle.loads(pickle.dumps(fewer)).ready) == (("files",), ("files",))
+    assert set(metadata.ready) > {"files"}
 
 
 def test_a_read_plan_of_an_archived_table_stays_in_its_budget(rich_table: Unpack) -> None:
