@@ -117,17 +117,18 @@ class CleanRunner:
             if now is None or now.is_completed:
                 raise CommitError(f"clean {time} is not pending any more", "Another writer completed it.")
             the_plan = replace(the_plan, emptied=self._still_empty(timeline, the_plan, time))
-            self._record(timeline, time, the_plan)
+            stated = self._record(timeline, time, the_plan)
             completion = self.times.next(timeline.last_time, time)
-            writer.complete(time, Action.CLEAN, completion, encode_metadata(time, the_plan, deleted))
+            writer.complete(time, Action.CLEAN, completion, encode_metadata(time, the_plan, deleted, stated))
         return the_plan, deleted
 
-    def _record(self, timeline: Timeline, time: str, the_plan: CleanPlan) -> None:
+    def _record(self, timeline: Timeline, time: str, the_plan: CleanPlan) -> dict[str, str]:
         """Take the files out of the metadata table, see `MetadataCommit.clean`; repeating it changes nothing."""
         properties = load_properties(self.storage)
-        if self.metadata is not None and properties.has_metadata_table:
-            self.metadata.properties = properties
-            self.metadata.clean(timeline, time, the_plan.files, the_plan.emptied)
+        if self.metadata is None or not properties.has_metadata_table:
+            return {}
+        self.metadata.properties = properties
+        return self.metadata.clean(timeline, time, the_plan)
 
     def _still_empty(self, timeline: Timeline, the_plan: CleanPlan, time: str) -> tuple[str, ...]:
         """Which of the partitions that the plan empties have no file now, so that the table may forget them.

@@ -38,6 +38,7 @@ from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.stated_keys import Stated, stated
 from hudimeta.timeline import InstantGenerator, Timeline
+from hudimeta.timeline.clean_record import CleanPlan
 from hudimeta.types import Action
 
 __all__ = ["MetadataCommit", "Upkeep", "may_have_other_indexes"]
@@ -225,19 +226,18 @@ class MetadataCommit:
             unbounded=renamed | reordered(statistics, before, schema),
         )
 
-    def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
-        """Take files that a clean deleted out of the metadata table, at the clean's instant.
+    def clean(self, timeline: Timeline, instant: str, the_plan: CleanPlan) -> dict[str, str]:
+        """Take files that a clean deleted out of the metadata table; returns entries for its record, as `commit` does.
 
         Args:
             timeline: Of the data table, as listed under the lock.
             instant: Of the clean.
-            removed: Names of the deleted files, by partition path.
-            emptied: Partitions that have no file any more.
+            the_plan: Names the deleted files, and the partitions that have no file any more.
         """
         table = self._current(timeline, None)
-        change = CleanChange(table, self._writer.layout, removed, emptied)
+        change = CleanChange(table, self._writer.layout, the_plan.files, the_plan.emptied)
         deltas = {name: maintainer_for(name).cleaned(name, change) for name in table.ready}
-        self._write(instant, table, self._groups(table), deltas)
+        return self._write(instant, table, self._groups(table), deltas)
 
     def finish_services(self, timeline: Timeline) -> None:
         """Finish or cancel what died while it tended the metadata table. The caller holds the table lock.

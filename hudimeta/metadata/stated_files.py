@@ -1,4 +1,4 @@
-"""What our commits of the table state of its metadata table, so that readers need not ask for it: entries of `extraMetadata`.
+"""What our commits and cleans state of the metadata table, so that readers need not ask for it: entries of `extraMetadata`.
 
 =========================  ===========================================================================================
 key                        value

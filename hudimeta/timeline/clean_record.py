@@ -152,8 +152,15 @@ def is_partial(record: Mapping[str, Any]) -> bool:
     return (record.get("extraMetadata") or {}).get(PARTIAL_KEY) == "true"
 
 
-def encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
-    """As the Avro container in the completed file of a clean at `time`, which deleted so many files."""
+def encode_metadata(time: str, the_plan: CleanPlan, deleted: int, stated: Mapping[str, str] | None = None) -> bytes:
+    """The Avro container in the completed file of a clean.
+
+    Args:
+        time: Its instant.
+        the_plan: What it went by.
+        deleted: How many files were there and are gone.
+        stated: More entries of its extraMetadata; None for none.
+    """
     record = {
         "startCleanTime": time,
         "timeTakenInMillis": 0,
@@ -173,6 +180,6 @@ def encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
         },
         "version": 2,
         "bootstrapPartitionMetadata": {},
-        "extraMetadata": the_plan.extra,
+        "extraMetadata": {**the_plan.extra, **(stated or {})},
     }
     return encode_container(CLEAN_METADATA, [record])

@@ -20,7 +20,7 @@ from hudimeta.metadata import answers, files
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.stated_files import LOGS_KEY
-from hudimeta.storage import CountingStorage
+from hudimeta.storage import CountingStorage, RequestKind
 from hudimeta.types import Action
 from tests.conftest import Unpack
 from tests.metadata.opened import open_metadata
@@ -108,6 +108,21 @@ def add_log_names(path: Path, change: Any) -> int:
         commit.write_bytes(encode_commit_metadata(metadata, replace=replace))
         changed += 1
     return changed
+
+
+def test_a_clean_of_ours_names_its_metadata_logs_too(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a"], "n": [1]})
+    once = {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false"}
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", indexes=["column_stats"], options=once)
+    for _ in range(4):
+        table.upsert(rows)
+    assert table.clean().deleted > 0
+    metadata, storage = open_metadata(tmp_path / "t")
+    there = set(metadata.files().column("name").to_pylist())
+    named = set(answers.column_stats(metadata, {"n": pa.int64()})["n"].column("file_name").to_pylist())
+    assert named == there, "what it removed is gone from the index as well"
+    laid_out = [path for path in storage.log.paths(RequestKind.GET) if "/metadata/.hoodie/timeline/" in path]
+    assert all(path.rpartition("/")[2] < "0001" for path in laid_out), "of the metadata table's commits only the first are read"
 
 
 def test_commits_that_name_their_metadata_logs_save_a_read_each(rich_table: Unpack) -> None:
