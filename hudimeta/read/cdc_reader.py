@@ -320,8 +320,11 @@ class _KeyedReader(SliceReader):
 
     def base(self, file_slice: FileSlice | None, only: pa.Array | None) -> list[pa.Table]:
         """Rows of the slice's base file with the columns of a merge; `only` those with one of these keys."""
-        pieces = (self.with_keys(p) for p in self._base_rows(file_slice, self.task.merged)) if file_slice is not None else ()
-        return [piece if only is None else _with_key(piece, only) for piece in pieces]
+        if file_slice is None:
+            return []
+        with self._base_file(file_slice) as base:
+            pieces = map(self.with_keys, self._base_rows(file_slice, base, self.task.merged))
+            return [piece if only is None else _with_key(piece, only) for piece in pieces]
 
     def merged(self, partition_path: str, base: Sequence[pa.Table], logs: Sequence[SliceLog], keys: pa.Array) -> _KeyedRows:
         """Base rows with the blocks that count merged over them, and the rows with some keys that only the blocks have."""

@@ -18,7 +18,7 @@ from hudimeta.formats.plain_arrays import array_of, no_rows
 from hudimeta.slices.fold import fold_log_records
 from hudimeta.slices.merge import SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
-from hudimeta.slices.reader import SliceReader
+from hudimeta.slices.reader import OpensBase, SliceReader
 from hudimeta.snapshot.partition_columns import path_values
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ class OverlayReader(SliceReader):
         Raises:
             CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A file cannot be read.
         """
+        with self._base_file(file_slice) as base:
+            return self._laid_over(file_slice, base)
+
+    def _laid_over(self, file_slice: FileSlice, base: OpensBase) -> SliceOverlay | None:
         blocks = self._blocks(file_slice)
         if not blocks.blocks:
             return SliceOverlay(no_rows(self.task.output_schema), np.zeros(0, np.int64))
@@ -66,7 +70,7 @@ class OverlayReader(SliceReader):
                 return None
         merger = _OverlayMerger(fold_log_records(parts, task.merged, task.rules), task.rules)
         start, rows, replaced = 0, [], [np.zeros(0, np.int64)]
-        for piece in self._base_rows(file_slice, task.merged if merger.fills else self._deciding):
+        for piece in self._base_rows(file_slice, base, task.merged if merger.fills else self._deciding):
             keyed = self.with_keys(piece)
             at, versions = merger.merge_found(keyed) if merger.fills else merger.supersede(keyed)
             rows.append(versions)

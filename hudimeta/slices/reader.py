@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -30,6 +31,7 @@ from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import join
+from hudimeta.storage.at_once import opened_ahead
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
     from hudimeta.slices.whole_groups import WholeGroups
     from hudimeta.storage import Storage
 
-__all__ = ["ReadCounts", "SliceReader", "left_out"]
+__all__ = ["OpensBase", "ReadCounts", "SliceReader", "left_out"]
+
+OpensBase: TypeAlias = "Callable[[], BaseFile] | None"
+"""Gives the open base file of a slice; None where it has none, or none that holds its columns."""
 
 
 @dataclass(slots=True)
@@ -149,11 +154,31 @@ class SliceReader:
 
     def stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
         """Rows as the files have them, with at least the needed columns that the path does not state."""
-        task = self.task
-        blocks = None if task.read_optimized or not file_slice.log_files else self._matching_blocks(file_slice)
-        if blocks is None or not blocks.blocks:
-            plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
-            yield from self._base_rows(file_slice, plain, constants)
+        with self._base_file(file_slice) as base:
+            if self.task.read_optimized or not file_slice.log_files:
+                yield from self._unmerged_rows(file_slice, base, constants)
+            else:
+                yield from self._logged_rows(file_slice, base, constants)
+
+    @contextmanager
+    def _base_file(self, file_slice: FileSlice) -> Iterator[OpensBase]:
+        """What opens the base file, which waits for a far-away store beside log files; None where there is nothing to open."""
+        path, size = file_slice.base_path, file_slice.base_size
+        is_skeleton = file_slice.base_instant == METADATA_ONLY_INSTANT and self.task.properties.get(BASE_PATH_KEY)
+        if path is None or is_skeleton:
+            yield None
+            return
+        with opened_ahead(lambda: open_base_file(self._storage, path, size), self._storage) as opened:
+            yield opened
+
+    def _unmerged_rows(self, file_slice: FileSlice, base: OpensBase, constants: pa.Table) -> Iterator[pa.Table]:
+        plain = pa.schema([f for f in self.task.needed if f.name not in constants.column_names])
+        return self._base_rows(file_slice, base, plain, constants)
+
+    def _logged_rows(self, file_slice: FileSlice, base: OpensBase, constants: pa.Table) -> Iterator[pa.Table]:
+        task, blocks = self.task, self._matching_blocks(file_slice)
+        if not blocks.blocks:
+            yield from self._unmerged_rows(file_slice, base, constants)
             return
         if task.merged_range is not None and any(block.is_partial for block in blocks.blocks):
             groups, reader = self._whole_groups
@@ -164,12 +189,12 @@ class SliceReader:
 
         self.merge_counts = self.merge_counts or MergeCounts()
         blocks = self._without_outdone(blocks)
-        pieces = self._base_rows(file_slice, task.merged)
+        pieces = self._base_rows(file_slice, base, task.merged)
         pieces = pieces if task.merged_range is None else map(task.merged_range.taking_part, pieces)
-        base = (self.with_keys(piece) for piece in pieces)
+        rows_of_base = (self.with_keys(piece) for piece in pieces)
         parts = self._counted(self._log_parts(blocks))
         how = (task.merged, task.rules, task.merge_memory, self.counts.add_spilled)
-        for rows in merged_rows(parts, base, *how, whole=self._merges_whole, counts=self.merge_counts):
+        for rows in merged_rows(parts, rows_of_base, *how, whole=self._merges_whole, counts=self.merge_counts):
             yield self._without_keys(rows)
 
     def _merges_whole(self, merger: SliceMerger) -> None:
@@ -185,29 +210,30 @@ class SliceReader:
         reader.counts = self.counts
         return groups, reader
 
-    def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema, constants: pa.Table | None = None) -> Iterator[pa.Table]:
+    def _base_rows(
+        self, file_slice: FileSlice, base: OpensBase, wanted: pa.Schema, constants: pa.Table | None = None
+    ) -> Iterator[pa.Table]:
         """Rows of the base file.
 
         Args:
             file_slice: The slice.
+            base: See `_base_file`.
             wanted: What comes out.
             constants: When the rows are not merged: what the path states, so that row groups without a match may be left out.
         """
-        path = file_slice.base_path
-        if path is None:
+        if file_slice.base_path is None:
             return
-        if file_slice.base_instant == METADATA_ONLY_INSTANT and self.task.properties.get(BASE_PATH_KEY):
+        if base is None:
             for piece in self._bootstrap_source.pieces(file_slice, wanted.names):
                 yield conform(piece, wanted) if len(wanted) else piece
             return
-        with open_base_file(self._storage, path, file_slice.base_size) as file:
-            instant = file_slice.base_instant
-            groups = file.groups_of(file_slice.share, file_slice.shares)
-            if constants is None or self.task.predicate is None:
-                for number in groups:
-                    yield from self._portions(file, number, wanted, instant)
-            else:
-                yield from self._matching.pieces(file, groups, wanted, instant, constants)
+        file, instant = base(), file_slice.base_instant
+        groups = file.groups_of(file_slice.share, file_slice.shares)
+        if constants is None or self.task.predicate is None:
+            for number in groups:
+                yield from self._portions(file, number, wanted, instant)
+        else:
+            yield from self._matching.pieces(file, groups, wanted, instant, constants)
 
     @cached_property
     def _matching(self) -> MatchingRows:

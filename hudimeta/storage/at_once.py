@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from hudimeta.engine import LocalEngine, nearby_if_small
@@ -28,6 +29,7 @@ __all__ = [
     "engine_of_files",
     "files_at_once",
     "is_nearby",
+    "opened_ahead",
     "pieces_at_once",
     "reads_ahead",
     "waiting_engine",
@@ -182,6 +184,28 @@ def ahead(more: Callable[[], object], storage: Storage) -> Callable[[], object]:
         What waits until it is there.
     """
     return _FILES.pool.submit(more).exception if reads_ahead(storage) else lambda: None
+
+
+@contextmanager
+def opened_ahead(opens: Callable[[], AbstractContextManager[R]], storage: Storage) -> Iterator[Callable[[], R]]:
+    """Begin to open something of a far-away store; of a nearby one it is opened when it is asked for.
+
+    Args:
+        opens: Opens it, and closes it after its block.
+        storage: Where it lies.
+
+    Yields:
+        What gives it, to be asked once, and waits until it is open. It is closed after the block, asked for or not.
+    """
+    with ExitStack() as held:
+        if not reads_ahead(storage):
+            yield lambda: held.enter_context(opens())
+            return
+        opening = _FILES.pool.submit(lambda: held.enter_context(opens()))
+        try:
+            yield opening.result
+        finally:
+            opening.exception()
 
 
 def waiting_engine(engine: Engine, storage: Storage, largest: int = 0) -> Engine:
