@@ -41,7 +41,7 @@ from hudimeta.metadata.group_files import (
 from hudimeta.metadata.metadata_commits import MetadataCommits
 from hudimeta.metadata.stated_files import decode_counts, decode_logs
 from hudimeta.storage import Storage
-from hudimeta.storage.at_once import reads_ahead
+from hudimeta.storage.at_once import is_nearby
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import Timeline
@@ -80,6 +80,17 @@ class GroupFinder(MetadataCommits):
 
     # From commits
 
+    def found_ahead(self, partition: str) -> None:
+        """Read the commits by which `named` finds a partition's base files; of a partition that it found nothing."""
+        if partition not in self._listed and partition not in self._named:
+            self._read_first_layout()
+            self.newest_bases(partition)
+
+    def _read_first_layout(self) -> None:
+        """Before the first compaction many commits are read, of which most tell of one partition alone."""
+        if not self.compactions and not is_nearby(self.storage):
+            self.timeline.prefetch(self.initialisers)
+
     def newest_bases(self, partition: str) -> dict[str, GroupBaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
         for instant in self.makers_of(partition):
@@ -102,8 +113,7 @@ class GroupFinder(MetadataCommits):
         """
         if partition in self._listed:
             return self._listed[partition]
-        if not self.compactions and reads_ahead(self.storage):
-            self.timeline.prefetch(self.initialisers)  # most of them tell of one partition alone
+        self._read_first_layout()
         if self._may_have_begun_empty(partition):
             return self.listed(partition)
         if partition not in self._named:

@@ -149,6 +149,15 @@ class MetadataTable:
         if index in self.ready:
             self._finder.numbered(index)
 
+    def find_listing(self) -> None:
+        """Find the base file of the listing."""
+        _ = self._listing.has_base
+
+    def find_indexes(self, names: Iterable[str]) -> None:
+        """Find the base files of some indexes, which older commits may name than those of the listing."""
+        for name in names:
+            self._finder.found_ahead(name)
+
     def partitions(self) -> pa.StringArray:
         """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
         self._meter.add(Metric.LOOKUP_PARTITIONS_COUNT)

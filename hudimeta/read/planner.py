@@ -24,6 +24,7 @@ from hudimeta.formats.plain_arrays import array_of, numpy_of, single_array
 from hudimeta.indexes.decisions import Decisions, LeftOut
 from hudimeta.indexes.scan_report import Skip, Unused
 from hudimeta.read.chosen_partitions import chosen_partitions
+from hudimeta.snapshot.opened_ahead import find_ahead
 from hudimeta.snapshot.partition_columns import path_bounds, path_values
 from hudimeta.types import QueryType
 
@@ -153,7 +154,9 @@ def _plan_filtered(question: Question) -> PlannedSlices:
     indexes, unused = _usable_indexes(question)
     steps = [_Step(remarks=unused)]
     chosen = chosen_partitions(snapshot)
+    are_found = find_ahead(snapshot, [index.name for index in indexes])
     paths = single_array(snapshot.partitions() if chosen is None else array_of(chosen, pa.string()))
+    are_found()
     kept, found = _partitions(question, indexes, paths)
     steps += found
     wanted = chosen if len(kept) == len(paths) else kept.to_pylist()

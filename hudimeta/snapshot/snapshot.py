@@ -17,6 +17,7 @@ from hudimeta.config import Options
 from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
 from hudimeta.errors import SchemaUnknown, TableNotFound
 from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata
+from hudimeta.snapshot.opened_ahead import properties_and_timeline
 from hudimeta.storage import CountingStorage
 from hudimeta.table import properties as table_properties
 from hudimeta.table.modes import MetadataModes
@@ -97,12 +98,11 @@ class Snapshot:
             TableNotFound: There is no table. TableError and below: it cannot be read, or not as of that moment.
         """
         begin = time.perf_counter()
-        properties = table_properties.load(storage)
+        properties, timeline = properties_and_timeline(storage)
         if properties.is_metadata_table:
             raise TableNotFound(
                 storage.root, "this is the metadata table of another table, which hudimeta.Table(<that table>).metadata reads"
             )
-        timeline = properties.load_timeline(storage)
         snapshot = cls(storage, properties, timeline, options, seconds=time.perf_counter() - begin)
         return snapshot if as_of is None else snapshot.at(as_of)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 
 from hudimeta.engine.machine import pause
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.formats.properties import table_checksum
-from hudimeta.storage import Storage, join
+from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import DELETE_PROPERTY, MERGE_MODE_KEY, UNAVAILABLE_PROPERTY, MergeSettings, merge_settings
@@ -131,8 +131,16 @@ class TableProperties(PropertyTexts):
         """The zone of the table's instants; None for the machine's."""
         return timeline_zone(self.get(TIMEZONE_KEY))
 
-    def load_timeline(self, storage: Storage, sleep: Callable[[float], None] = pause) -> Timeline:
-        """List the table's timeline; `storage` is rooted at the table. Raises TableError when it is lost."""
+    def load_timeline(
+        self, storage: Storage, sleep: Callable[[float], None] = pause, listed: Sequence[FileInfo] = ()
+    ) -> Timeline:
+        """List the table's timeline. Raises TableError when it is lost.
+
+        Args:
+            storage: Rooted at the table.
+            sleep: Waits so many seconds.
+            listed: What is in its folder, where that was asked for just now.
+        """
         folder = self.timeline_folder
         timeline = Timeline.load(
             storage,
@@ -141,6 +149,7 @@ class TableProperties(PropertyTexts):
             history_folder=self.history_folder,
             zone=self.zone,
             sleep=sleep,
+            listed=listed,
             history_in_order=(self.initial_version or _FIRST_WITH_HISTORY) >= _FIRST_WITH_HISTORY,
         )
         if not timeline.instants and self.layout == LAYOUT_V2:

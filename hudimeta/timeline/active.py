@@ -7,7 +7,7 @@ looked for, because archiving steps over them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timezone, tzinfo
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.cached import cached_property
 from hudimeta.engine.machine import pause
 from hudimeta.errors import NotFound
-from hudimeta.storage import Storage, join, kept_by
+from hudimeta.storage import FileInfo, Storage, join, kept_by
 from hudimeta.timeline import content
 from hudimeta.timeline.disowned import disowned_writes
 from hudimeta.timeline.display import timeline_text
@@ -76,6 +76,7 @@ class Timeline:
         sleep: Callable[[float], None] = pause,
         place: str = "",
         history_in_order: bool = True,
+        listed: Sequence[FileInfo] = (),
     ) -> Timeline:
         """List the timeline: one request, unless somebody is writing an instant just now.
 
@@ -90,10 +91,11 @@ class Timeline:
             sleep: Waits so many seconds.
             place: Where the root is within the user's table, for errors; "" for the table itself.
             history_in_order: See `History`.
+            listed: What is in the folder, where that was asked for just now; then there is no request.
         """
         default = join(folder, "archived" if layout == LAYOUT_V1 else "history")
         history = History(storage, history_folder or default, layout, in_order=history_in_order)
-        listing = list_instants(storage, folder, layout, zone, sleep, place)
+        listing = list_instants(storage, folder, layout, zone, sleep, place, listed)
         timeline = cls(listing, storage, folder, layout, zone, history, place)
         timeline._follow_kept(storage)
         timeline.disowned = disowned_writes(timeline, listing.bare)

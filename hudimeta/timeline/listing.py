@@ -117,7 +117,13 @@ class _Read(NamedTuple):
 
 
 def list_instants(
-    storage: Storage, folder: str, layout: int, zone: tzinfo | None, sleep: Callable[[float], None], place: str = ""
+    storage: Storage,
+    folder: str,
+    layout: int,
+    zone: tzinfo | None,
+    sleep: Callable[[float], None],
+    place: str = "",
+    listed: Sequence[FileInfo] = (),
 ) -> TimelineListing:
     """List a timeline's folder.
 
@@ -128,11 +134,12 @@ def list_instants(
         zone: The table's zone, for completion times that only the file's age tells.
         sleep: Waits so many seconds before listing again.
         place: Where the storage's root is within the user's table, for the warning and the error.
+        listed: What is in the folder, where that was asked for just now.
 
     Raises:
         CorruptFileError: A folder has the name of an instant's file.
     """
-    entries, kept, name = storage.list(folder), kept_by(storage), f"listing {join(place, folder)}"
+    entries, kept, name = listed or storage.list(folder), kept_by(storage), f"listing {join(place, folder)}"
     last = kept.get(name)
     before = last if isinstance(last, _Read) and last.how == (layout, zone) else None
     now = frozenset(entries)

@@ -95,3 +95,4 @@ class FarAway:
         monkeypatch.setattr(LocalStorage, "read_range", ranged)
         monkeypatch.setattr(LocalStorage, "open_input", opened)
         monkeypatch.setattr("hudimeta.storage.at_once.is_nearby", lambda storage: False)
+        monkeypatch.setattr("hudimeta.metadata.groups.is_nearby", lambda storage: False)

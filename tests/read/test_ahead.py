@@ -137,8 +137,18 @@ def test_log_files_are_merged_as_nearby(tmp_path: Path, monkeypatch: pytest.Monk
         r"/metadata/\.hoodie/timeline$|/t/\.hoodie/timeline/\d+_\d+\.deltacommit$",
         r"/files/files-0000-0_\S+\.hfile$|/t/\.hoodie/timeline/\d+_\d+\.deltacommit$",
         r"/metadata/\.hoodie/timeline/0+[12]_\d+\.deltacommit$",
+        r"^\.hoodie/hoodie\.properties$|/t/\.hoodie/timeline$",
+        r"/files/files-0000-0_\S+\.hfile$|/metadata/\.hoodie/timeline/0+1_\d+\.deltacommit$",
+        r"/t/\.[^/]+\.log\.1_[^/]+$|^[^./][^/]+\.parquet$",
     ],
-    ids=["the table's newest commit and the list of the metadata table's", "the listing and what came after it", "the indexes"],
+    ids=[
+        "the table's newest commit and the list of the metadata table's",
+        "the listing and what came after it",
+        "the indexes",
+        "the properties and the timeline",
+        "the listing and where an index lies",
+        "a base file and the log files over it",
+    ],
 )
 def test_requests_of_a_plan_that_do_not_need_each_other_meet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str
