@@ -107,14 +107,18 @@ def _selected_partitions(call: ProcedureCall) -> list[str] | None:
     if not call["predicate"]:
         return call.names("selected_partitions") or None
     from hudimeta.keys import PartitionLayout
-    from hudimeta.predicate import bind, evaluate, parse
+    from hudimeta.predicate import bind, columns, evaluate, parse
     from hudimeta.snapshot.partition_columns import path_values
 
     paths = call.snapshot.listing.partitions()
     layout = PartitionLayout.from_properties(call.properties)
-    # Whatever is no partition column, or one whose value no path states, is unknown here: the error names those that are.
-    values = path_values(paths, layout, call.snapshot.schema.arrow, call.properties)
-    kept = evaluate(bind(parse(call["predicate"]), values.schema), values)
+    wanted, stored = parse(call["predicate"]), call.snapshot.schema.arrow
+    values = path_values(paths, layout, stored, call.properties)
+    others = set(columns(bind(wanted, stored))) - set(values.schema.names)
+    if others:  # a path states no value of them
+        allowed = f"a condition over partition columns ({', '.join(values.schema.names) or 'there are none'})"
+        raise ConfigError("predicate", call["predicate"], allowed, f"Leave {', '.join(sorted(others))} out of it.")
+    kept = evaluate(bind(wanted, values.schema), values)
     return [path for path, keep in zip(paths.to_pylist(), kept.to_pylist(), strict=True) if keep]
 
 

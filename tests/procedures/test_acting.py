@@ -35,8 +35,10 @@ def test_clustering_of_partitions_that_a_predicate_names(tmp_path: Path) -> None
     done = table.call("run_clustering", predicate="month = 'b'", order="fare", show_involved_partition=True).to_pylist()
     assert [(r["input_group_size"], r["state"], r["involved_partitions"]) for r in done] == [(1, "COMPLETED", "b")]
     assert table.call("run_clustering", predicate="month = 'c'").num_rows == 0
-    with pytest.raises(ConfigError, match="fare"):
-        table.call("run_clustering", predicate="fare > 1")
+    with pytest.raises(ConfigError, match=r"over partition columns \(month\).*Leave fare out"):
+        table.call("run_clustering", predicate="month = 'b' AND fare > 1")
+    with pytest.raises(ConfigError, match=r"mont'.*Did you mean 'month'"):
+        table.call("run_clustering", predicate="mont = 'b'")
     assert table.scan().count() == 30
 
 
