@@ -355,7 +355,8 @@ class BaseFileWriter:
 
     def _recorded(self, file: _File, written: BaseFileSummary) -> WrittenFile:
         partition_path, name, previous = file.partition_path, str(file.name), file.previous
-        mark_partition(self._storage, self._instant, partition_path)
+        if previous is None:  # else the partition has its metafile from the first file of the group
+            mark_partition(self._storage, self._instant, partition_path)
         statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)
         return WrittenFile(
             partition_path,

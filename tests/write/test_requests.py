@@ -31,6 +31,7 @@ def test_an_upsert_stays_within_its_budget(tmp_path: Path, partitions: int) -> N
     assert not over, f"{over} of {dict(storage.log.by_purpose())}"
     assert report.requests["LIST", "timeline"] == 2
     assert ("LIST", "data") not in report.requests
+    assert ("HEAD", "data") not in report.requests, "a partition that has files has its metafile"
     assert report.requests["PUT", "data"] == report.files_written
     assert report.requests["PUT", "markers"] == report.files_written
     counted = dict(storage.log.by_purpose())
