@@ -13,6 +13,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log import LogBlock, LogScan, outline, outline_blocks, read_block
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
 from hudimeta.slices.log_records import SliceLog
+from hudimeta.storage.at_once import is_nearby
 from hudimeta.table.file_names import parse_log_file
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["LogFiles"]
 
 _PARALLEL = 8
+_PARALLEL_FAR = 16
+"""Of a far-away store, while all files fit: there are seldom more between two compactions, so that they wait once."""
 _WALKED = 1 << 20
 """Files of more bytes are walked by ranges once it is known that a slice does not fit; smaller ones are read whole."""
 
@@ -57,9 +60,10 @@ class LogFiles:
         """Files in batches, so that never more contents wait than a batch has; sizes that are not known are 0."""
         scans: list[LogScan] = []
         fits, held = sum(size for _, size in files) <= self._limit, 0
-        with pool(min(_PARALLEL, len(files)), "logs") as threads:
-            for at in range(0, len(files), _PARALLEL):
-                batch = files[at : at + _PARALLEL]
+        together = _PARALLEL_FAR if fits and not is_nearby(self._storage) else _PARALLEL
+        with pool(min(together, len(files)), "logs") as threads:
+            for at in range(0, len(files), together):
+                batch = files[at : at + together]
                 read = self._whole if fits else self._walked
                 found = list(threads.map(read, *zip(*batch, strict=True)))
                 held += sum(len(block.content) for scan in found for block in scan.blocks)
