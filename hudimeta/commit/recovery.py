@@ -64,10 +64,16 @@ class Recovery:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
         self._restorer, self._patience_s = restorer, patience_s
 
-    def everywhere(self) -> tuple[str, ...]:
-        """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once."""
+    def everywhere(self, *, undoing: bool = False) -> tuple[str, ...]:
+        """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once.
+
+        Args:
+            undoing: See `Coordinator.recover`.
+        """
         with self._lock.held():
             timeline = self._load()
+            if not undoing:
+                _refuse_half_published(timeline)
             undone = [*self._finish_restores(timeline)]
             timeline = self._load() if undone else timeline
             timeline = self._load() if self._remove_plans_without_instant(timeline) else timeline
@@ -167,6 +173,7 @@ class Recovery:
         Args:
             timeline: The table's, listed just now.
         """
+        _refuse_half_published(timeline)
         # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
         with self._lock.alone_here():
             dead = [*_unwritten(timeline), *self._dead(timeline), *self._dead_runs(timeline)]
@@ -188,7 +195,6 @@ class Recovery:
 
     def _dead(self, timeline: Timeline) -> list[Instant]:
         """Pending rollbacks, and pending writes that nobody works on; plans of services wait for their executor."""
-        _refuse_half_published(timeline)
         dead = []
         for instant in timeline.pending:
             action = instant.pending_action or instant.action
@@ -223,7 +229,6 @@ class Recovery:
             instant: The pending write or rollback.
             partitions: Where to look for files of a write without markers; None for everywhere.
         """
-        _refuse_half_published(timeline)
         shared = _shares_its_instant(timeline, instant)
         if shared and instant.state is State.REQUESTED:
             # It was about to choose another one: what else bears the instant is the other action's.
@@ -287,8 +292,15 @@ class Recovery:
                 self._remove_traces(instant.time)
 
     def _remove_late_files_of_completed(self, timeline: Timeline, write: Instant) -> None:
-        """Remove what a second attempt at a task wrote after the write had been published without it."""
-        if write.action.writes_data and read_markers(self._storage, write.time) is not None:
+        """Remove what a second attempt at a task wrote after the write had been published without it.
+
+        Where the write's file has lost its content everything stays.
+        """
+        if (
+            write.action.writes_data
+            and write not in timeline.empty_writes
+            and read_markers(self._storage, write.time) is not None
+        ):
             self._delete_all_but(write.time, timeline.metadata(write))
 
     def _delete_all_but(self, instant: str, *commits: Mapping[str, Any]) -> None:
@@ -346,12 +358,13 @@ def _unwritten(timeline: Timeline) -> list[Instant]:
 
 
 def _refuse_half_published(timeline: Timeline) -> None:
-    """Refuse to go on over a write whose completed file is there but empty: torn by a crash of the store, or not yet filled.
+    """Refuse to go on over the newest write when its completed file is there but empty: its maker died, or is yet to fill it.
 
-    Apache Hudi goes by the name and takes such a write for completed, so taking it back would delete files that it counts on.
+    Apache Hudi goes by the name and takes such a write for completed, so whether to take it back is for a person to say. When
+    somebody has gone on over it that is decided: its rows count, and the metadata table knows its files.
 
     Raises:
         CorruptFileError: With the path of the empty file.
     """
-    for instant in timeline.empty_writes:
-        raise timeline.lost_content(instant)
+    if timeline.empty_writes and timeline.by_completion[-1] in timeline.empty_writes:
+        raise timeline.lost_content(timeline.by_completion[-1])

@@ -168,6 +168,9 @@ def sweep_metadata(storage: Storage, load: Callable[[], Timeline]) -> None:
         # Apache Hudi marks the base files of a compaction as well, which are the table's as soon as it is completed.
         done = [instant for instant in held if instant.is_completed and instant.action.writes_data]
         if done:
+            if any(instant in timeline.empty_writes for instant in done):
+                remove_metadata_markers(storage, name)  # what it made is not known: all of it stays
+                continue
             commits = [timeline.metadata(instant) for instant in done]
             stats = [stat for commit in commits for part in commit["partitionToWriteStats"].values() for stat in part]
             delete_metadata_strays(storage, name, {stat["path"] for stat in stats})

@@ -120,7 +120,7 @@ class FileListing:
 
     def _log_entries(self) -> list[LogEntry]:
         finder, base = self._finder, self._base
-        if finder.logs_name_base:
+        if finder.logs_name_base or finder.lost:
             return self._sources.entries(self._group.logs)
         since = base.since if base else ""
         commits = [i for i in finder.deltas if finder.completion(i.time) >= since]

@@ -7,7 +7,8 @@ newest slices but the empty logs that initialised the groups. Groups without any
 prefix and scans do not mind, but look-ups by key do: the group of a key depends on the number of groups.
 
 *From a listing* of the partition's folder: everything, in one request. A partition that rests while others are written to has
-its base files from long ago: then a listing takes its place beside which the many commits since would have to be read.
+its base files from long ago: then a listing takes its place beside which the many commits since would have to be read. So it
+does where the file of a commit has lost its content.
 
 A slice is a base file and the logs whose delta commit completed after the base file's instant; in tables of version 6, the logs
 that bear the base file's instant. A file counts when its commit does, see `metadata_commits`.
@@ -93,6 +94,8 @@ class GroupFinder(MetadataCommits):
 
     def newest_bases(self, partition: str) -> dict[str, GroupBaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
+        if self.lost:
+            return {group.file_id: group.base for group in self.listed(partition) if group.base is not None}
         for instant in self.makers_of(partition):
             found = self.bases_in(instant, partition)
             if found:
@@ -113,6 +116,8 @@ class GroupFinder(MetadataCommits):
         """
         if partition in self._listed:
             return self._listed[partition]
+        if self.lost:
+            return self.listed(partition)
         self._read_first_layout()
         if self._may_have_begun_empty(partition):
             return self.listed(partition)
@@ -217,7 +222,11 @@ class GroupFinder(MetadataCommits):
     def counts(self) -> dict[str, int]:
         """How many file groups metadata partitions have, as our newest commit says, unless one was made anew since."""
         newest = max(self.data.writes, key=lambda i: i.completed_at, default=None)
-        if newest is None or any(i.completed_at > newest.completed_at for i in (*self.initialisers, *self._indexings)):
+        if (
+            newest is None
+            or not newest.size
+            or any(i.completed_at > newest.completed_at for i in (*self.initialisers, *self._indexings))
+        ):
             return {}
         return decode_counts(self.data.metadata(newest))
 

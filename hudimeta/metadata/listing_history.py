@@ -63,8 +63,10 @@ class ListingHistory:
 
     @property
     def is_plain(self) -> bool:
-        """False for tables of version 6, and where files are listed that were cleaned after the moment that is looked at."""
-        return not (self._finder.logs_name_base or self._listing.names_cleaned)
+        """False for tables of version 6, where files are listed that were cleaned after the moment that is looked at, and where
+        a commit of the metadata table has lost its content.
+        """
+        return not (self._finder.logs_name_base or self._finder.lost or self._listing.names_cleaned)
 
     @property
     def makers(self) -> tuple[Instant, ...]:

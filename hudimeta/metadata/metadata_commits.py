@@ -64,6 +64,15 @@ class MetadataCommits:
         return self.timeline.completion_of(instant) or instant
 
     @cached_property
+    def lost(self) -> bool:
+        """True when a commit that counts has an empty file, so that names alone tell which files there are.
+
+        Apache Hudi makes a commit's file before it writes it, and all that it tells of before that.
+        """
+        empty = self.timeline.empty_writes
+        return any(i.action is not Action.DELTA_COMMIT or self.is_visible(i.time) for i in empty)
+
+    @cached_property
     def compacting(self) -> frozenset[str]:
         """Pending instants of what makes base files of file groups that may be new."""
         return frozenset(i.time for i in self.timeline.pending if i.action in (Action.COMPACTION, Action.REPLACE_COMMIT))
@@ -141,7 +150,11 @@ class MetadataCommits:
         return instant < INIT_BELOW
 
     def data_instant(self, time: str) -> Instant | None:
-        """The completed instant of the data table that a delta commit stands for, a write or a clean; None without one."""
+        """The completed instant of the data table that a delta commit stands for, a write or a clean.
+
+        None without one, and where its file has lost what it said: the metadata table has kept it.
+        """
         instant = self.data.get(time)
-        wanted = instant is not None and (instant.action.writes_data or instant.action is Action.CLEAN)
-        return instant if wanted and instant is not None and instant.state is State.COMPLETED else None
+        if instant is None or instant.state is not State.COMPLETED or not instant.size:
+            return None
+        return instant if instant.action.writes_data or instant.action is Action.CLEAN else None

@@ -6,7 +6,9 @@ A writer that is stopped between looking at its lock and a request, for longer t
 what took its write back: a requested or inflight file, or a completed one without the inflight file that the rollback removed.
 None of them counts. The writer removes it when it notices; if it died there, the next one does.
 
-Apache Hudi lays indexes out within writes, at instants of their own, which it leaves pending when it is killed there.
+Apache Hudi rolls a dead write back, and leaves its delta commit to its next write of the metadata table, which may not come.
+
+It lays indexes out within writes, at instants of their own, which it leaves pending when it is killed there.
 
 The other way round a write of the table without a delta commit is refused: the metadata table lacks its files.
 
@@ -47,9 +49,11 @@ def strays(timeline: Timeline, data: Timeline) -> tuple[Instant, ...]:
     first = data.first_active_write
     if first is None:
         return ()
-    since = max(first, INIT_BELOW)
+    # Of a completed one the write may be archived; of a pending one it cannot be, since it is completed after it.
+    since = {True: max(first, INIT_BELOW), False: INIT_BELOW}
     known = {i.time for i in data.instants}
-    alone = [i for i in timeline.instants if i.time > since and i.action is Action.DELTA_COMMIT and i.time not in known]
+    deltas = (i for i in timeline.instants if i.action is Action.DELTA_COMMIT)
+    alone = [i for i in deltas if i.time > since[i.is_completed] and i.time not in known]
     return tuple(i for i in alone if not (i.is_completed and any(n.endswith("inflight") for n in timeline.files_of(i))))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from hudimeta.metadata.group_files import base_name, log_file
 from hudimeta.metadata.metadata_commits import FEWER_KEY, gives_fewer_groups
@@ -63,8 +64,7 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
     if len(writes) <= keep:
         return []
     earliest = writes[-keep]
-    cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
-    begin = (timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
+    begin = _last_clean(timeline).get("earliestCommitToRetain") or ""
     gone: dict[str, set[str]] = {}
     for instant in (i for i in writes if i.action in _SUPERSEDING and begin <= i.time < earliest.time):
         for partition, name in _superseded(timeline, instant):
@@ -82,6 +82,12 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
     return _paths(files)
 
 
+def _last_clean(timeline: Timeline) -> Mapping[str, Any]:
+    """The record of the last clean; {} without one. Of which the file is empty what it deleted is cleaned once more."""
+    cleans = [i for i in timeline.completed if i.action is Action.CLEAN and i.size]
+    return timeline.metadata(cleans[-1]) if cleans else {}
+
+
 def _paths(files: Mapping[str, Sequence[str]]) -> list[str]:
     """In the order in which they are deleted."""
     return sorted(join(partition, name) for partition, names in files.items() for name in names)
@@ -94,8 +100,7 @@ def left_behind(storage: Storage, table: MetadataTable) -> list[str]:
         storage: Rooted at the data table.
         table: The metadata table.
     """
-    cleans = [i for i in table.timeline.completed if i.action is Action.CLEAN]
-    found = table.timeline.metadata(cleans[-1])["partitionMetadata"] or {} if cleans else {}
+    found = _last_clean(table.timeline).get("partitionMetadata") or {}
     paths = _paths({name: [path.rpartition("/")[2] for path in one["successDeleteFiles"]] for name, one in found.items()})
     return paths if paths and storage.sub(METADATA_ROOT).is_file(paths[-1]) else []
 
@@ -194,9 +199,8 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
     limits += [max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")]
     limits += [i.time for i in timeline.writes if i.time < min(limits) and _holds_back(storage, timeline, i)]
     limits += [group.base.instant for name in table.ready for group in table.named_groups(name) if group.base is not None]
-    cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
-    limits += [(timeline.metadata(i).get("earliestCommitToRetain") or "") for i in cleans[-1:]]
-    instants = tuple(leaving(timeline, min(limits))) if cleans else ()
+    limits += [_last_clean(timeline).get("earliestCommitToRetain") or ""]
+    instants = tuple(leaving(timeline, min(limits)))
     move_to_history(storage.sub(METADATA_ROOT), timeline, instants)
     return len(instants)
 

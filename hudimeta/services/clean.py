@@ -133,7 +133,7 @@ def is_due(session: WriteSession, timeline: Timeline) -> bool:
         candidates = passed[-fresh:]
         if session.properties.type is TableType.MERGE_ON_READ and _compacted_since(session, timeline, passed, last):
             return True
-    return any(_supersedes(timeline.metadata(i)) for i in candidates)
+    return any(i in timeline.empty_writes or _supersedes(timeline.metadata(i)) for i in candidates)
 
 
 def looked_at(session: WriteSession, timeline: Timeline) -> int:
@@ -212,6 +212,8 @@ def _partitions_touched(
         return None
     last = cleans[-1].time
     between = [i for i in timeline.writes if i.time < earliest.time and (begin <= i.time or (i.completion or "") > last)]
+    if any(i in timeline.empty_writes for i in between):
+        return None
     timeline.prefetch(between)
     found: set[str] = set()
     for instant in between:

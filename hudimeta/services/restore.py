@@ -232,6 +232,8 @@ def _undone(timeline: Timeline, instant: Instant, files: int, size: int) -> Undo
     action = instant.pending_action or instant.action
     if not instant.is_completed:
         return UndoneInstant(instant.time, action, "", 0, files, size)
+    if instant in timeline.empty_writes:
+        return UndoneInstant(instant.time, instant.action, instant.action.value, 0, files, size)
     metadata = timeline.metadata(instant)
     stats = [stat for part in metadata["partitionToWriteStats"].values() for stat in part]
     rows = sum(stat[name] or 0 for stat in stats for name in ("numInserts", "numUpdateWrites", "numDeletes"))
@@ -252,7 +254,7 @@ def schedule(session: WriteSession, instant: str) -> tuple[str | None, RestorePl
     Raises:
         UndoError: The table cannot be restored to there.
     """
-    session.coordinator.recover()
+    session.coordinator.recover(undoing=True)
     with session.lock.held():
         the_plan = _plan(session, instant)
         if not the_plan.instants:
@@ -307,7 +309,7 @@ def restore(session: WriteSession, instant: str, *, dry_run: bool = False) -> Re
 def _execute_again(session: WriteSession, instant: str, error: HudiError) -> int:
     """Go on after an error: the plan is on the timeline, so that the table is restored for everybody who reads it."""
     try:
-        session.coordinator.recover()
+        session.coordinator.recover(undoing=True)
     except HudiError as again:
         why = f"the restore at {instant} is not finished: {error}"
         raise CommitError(why, "The table reads as restored; t.recover(), or the next write, finishes it.") from again

@@ -133,7 +133,7 @@ def roll_back(session: WriteSession, instant: str, *, dry_run: bool = False) -> 
             begun = session.properties.load_timeline(session.storage)
             if begun.completed == timeline.completed and not _begun(begun, instant):
                 raise  # nothing of it is on the timeline
-    session.coordinator.recover()
+    session.coordinator.recover(undoing=True)
     return session.reported(RollbackReport(_recorded(session, instant), the_plan, the_plan.n_files), Action.ROLLBACK)
 
 

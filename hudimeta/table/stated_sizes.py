@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.timeline import Timeline
+    from hudimeta.types import Instant
 
 __all__ = ["files_of_write", "listed_as_stated", "lost_files", "refuse_lost_files", "without_other_attempts"]
 
@@ -59,8 +60,15 @@ def _named(paths: set[str], timeline: Timeline) -> set[str]:
 
     file = parse_base_file(min(paths).rpartition("/")[2])
     write = next((i for i in timeline.writes if file is not None and i.time == file.instant), None)
-    named = () if write is None else files_of_write(timeline.metadata(write))
+    named = () if write is None or write in timeline.empty_writes else files_of_write(timeline.metadata(write))
     return {f"{partition}/{name}" for partition, name, _ in named} & paths
+
+
+def _telling(timeline: Timeline) -> list[Instant]:
+    """The writes of a timeline that tell what they wrote, read at once: all but those whose file has lost its content."""
+    telling = [instant for instant in timeline.writes if instant not in timeline.empty_writes]
+    timeline.prefetch(telling)
+    return telling
 
 
 def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
@@ -79,8 +87,7 @@ def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
 
     listing = without_other_attempts(listing, timeline)
     stated: dict[tuple[str, str], list[int]] = {}
-    timeline.prefetch(timeline.writes)
-    for instant in timeline.writes:
+    for instant in _telling(timeline):
         for partition, name, size in files_of_write(timeline.metadata(instant)):
             stated.setdefault((partition, name), []).append(size)
     sizes = []
@@ -109,8 +116,7 @@ def lost_files(listing: pa.Table, timeline: Timeline) -> list[str]:
     from hudimeta.table.slices import build_slices
     from hudimeta.table.visibility import Visibility
 
-    timeline.prefetch(timeline.writes)
-    stated = {(p, name): size for i in timeline.writes for p, name, size in files_of_write(timeline.metadata(i))}
+    stated = {(p, name): size for i in _telling(timeline) for p, name, size in files_of_write(timeline.metadata(i))}
     there = pc.binary_join_element_wise(listing["partition_path"].cast(pa.string()), listing["name"], "/")
     asked = pa.array([f"{partition}/{name}" for partition, name in stated], pa.string())
     is_there = pc.is_in(asked, value_set=there).to_pylist()

@@ -309,7 +309,22 @@ class Timeline:
 
     def lost_content(self, instant: Instant) -> CorruptFileError:
         """The error for one of `empty_writes`, of which only a person can tell what happened."""
-        return content.lost_content(self.path_of(instant))
+        newest = instant.action.writes_data and instant == self.by_completion[-1]
+        return content.lost_content(self.path_of(instant), self._way_out(instant, newest))
+
+    def _way_out(self, instant: Instant, newest: bool) -> str:
+        """What helps where a completed instant has lost its content."""
+        if self._place:
+            return "t.metadata.rebuild() builds the metadata table anew"
+        if instant.action is Action.CLEAN:
+            return "t.repair.cleans() writes it anew"
+        if not instant.action.writes_data:
+            return ""
+        if newest:
+            return f"t.rollback({instant.time!r}) takes the write back, as is right where its maker was killed"
+        before = [i for i in self.by_completion if i.completion_order < instant.completion_order]
+        to = repr(before[-1].time) if before else "…"
+        return f"t.restore({to}) takes the table back to before it, with whatever came later"
 
     def plan(self, instant: Instant) -> dict[str, Any]:
         """The record in the instant's requested file: of a compaction, clustering, clean, rollback, restore or indexing.

@@ -155,13 +155,14 @@ def undone_instants(undoing: Iterable[Instant], timeline: _Metadata) -> frozense
     return frozenset(undone)
 
 
-def lost_content(path: str) -> CorruptFileError:
-    """The error for the empty file of a completed action."""
+def lost_content(path: str, way_out: str) -> CorruptFileError:
+    """The error for the empty file of a completed action.
+
+    Args:
+        path: Of the file.
+        way_out: What helps beside a copy of the file; "" where nothing does.
+    """
+    hint = "If no writer is just publishing it, restore the file from a copy"
     return CorruptFileError(
-        path,
-        0,
-        "the metadata of a completed action",
-        "an empty file",
-        "If no writer is just publishing it, restore the file from a copy; or delete it, and the next write takes that "
-        "unfinished write back.",
+        path, 0, "the metadata of a completed action", "an empty file", f"{hint}{', or: ' if way_out else ''}{way_out}."
     )

@@ -1,9 +1,10 @@
 """From the files of a timeline's folder to instants: one LIST, and more only while somebody is writing.
 
 Writers on a local disk or HDFS may show a completed file before its bytes are there. While a completed commit, deltacommit or
-replacecommit has 0 bytes, the folder is therefore listed again, a few times. If the file stays empty, its content is lost. In
-layout 2 the instant still counts as completed, by its name, because that is how Apache Hudi counts it; a warning names the
-file, and whoever needs what it should say is refused. In layout 1 (version 6) such a file was legal: a commit without content.
+replacecommit has 0 bytes, the folder is therefore listed again, a few times, unless the file has been empty for minutes. If
+it stays so, its content is lost. In layout 2 the instant still counts as completed, by its name, because that is how Apache
+Hudi counts it; a warning names the file, and whoever needs what it should say is refused. In layout 1 (version 6) such a file
+was legal: a commit without content.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from hudimeta.config import HudiWarning
+from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import FileInfo, Storage, join, kept_by
 from hudimeta.timeline.clock import format_instant
@@ -27,6 +29,9 @@ __all__ = ["RELIST_PAUSES_S", "InstantKey", "TimelineListing", "list_instants"]
 
 RELIST_PAUSES_S = (0.01, 0.04, 0.15)
 """Pauses before the folder is listed again, while a completed write is empty."""
+
+_MOMENT_MS = 300_000
+"""For so long somebody may still be filling a file, or the clocks of this machine and of the store may differ."""
 
 InstantKey = tuple[str, Action]
 """Requested time and completed action: what the files of one instant have in common."""
@@ -148,7 +153,7 @@ def list_instants(
     _refuse_folders(entries, join(place, folder))
     found = _instant_files(entries) if before is None else _changed_files(before, now)
     for pause in RELIST_PAUSES_S:
-        if not found.empty:
+        if not _may_be_filled(entries, found.empty):
             break
         sleep(pause)
         found, before = _instant_files(entries := storage.list(folder)), None
@@ -164,6 +169,12 @@ def list_instants(
 
 
 _ORDER = attrgetter("order")
+
+
+def _may_be_filled(entries: Iterable[FileInfo], empty: Sequence[str]) -> bool:
+    """Whether one of some empty files is not known to have been empty for minutes."""
+    long_ago = now_ms() - _MOMENT_MS
+    return bool(empty) and any(not 0 < entry.modified_ms < long_ago for entry in entries if entry.name in empty)
 
 
 def _warn_of_empty(folder: str, names: Iterable[str]) -> None:

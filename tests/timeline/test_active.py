@@ -169,6 +169,13 @@ def test_a_completed_write_that_stays_empty_counts_by_its_name_and_says_so(stora
         timeline.metadata(timeline.completed[-1])
 
 
+def test_nobody_waits_for_a_file_that_was_left_empty_long_ago(storage: Storage, tmp_path: Path) -> None:
+    put(storage, f"{at(1)}_{at(2)}.commit", content=b"")
+    os.utime(tmp_path / FOLDER / f"{at(1)}_{at(2)}.commit", (1767225600, 1767225600))
+    with pytest.warns(HudiWarning, match="is empty"):
+        assert load(storage).empty_writes
+
+
 def test_of_two_publications_the_one_with_content_counts(storage: Storage) -> None:
     put(storage, f"{at(1)}_{at(2)}.commit", content=b"")
     put(storage, f"{at(1)}_{at(3)}.commit")

@@ -1,4 +1,4 @@
-"""A completed file without content: read only where it is not needed, and no write goes on over it or touches any file."""
+"""A completed file without content, as a killed Apache Hudi leaves it: who needs it is refused, and told what helps."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def test_writing_names_the_file_and_changes_nothing(tmp_path: Path, kind: str, v
     with pytest.raises(CorruptFileError, match="empty file") as caught:
         opened.upsert(simple_rows(range(4), 3)) if verb == "upsert" else getattr(opened, verb)()
     assert caught.value.path == f".hoodie/timeline/{completed.name}"
+    assert f"t.rollback('{completed.name[:17]}')" in str(caught.value)
     assert state(tmp_path / "t") == before
 
 
