@@ -33,18 +33,33 @@ class KeyedBatch:
         keys: Record keys, string; None when the table generates them.
         partitions: Partition paths, string.
         deleted: bool; rows that ask for the deletion of their key.
-        groups: Ids of the file groups in which rows of the table were read, string, null where that is not known or the row is
-            new; None for rows that nobody read. Rows of one key are told apart by them.
+        files: What rows of the table say of their file, string: the name of a base file, or the bare id of the file group for a
+            row that won in a log; null where that is not known or the row is new; None for rows that nobody read.
     """
 
     rows: pa.Table
     keys: pa.StringArray | None
     partitions: pa.StringArray
     deleted: np.ndarray[Any, Any]
-    groups: pa.StringArray | None = None
+    files: pa.StringArray | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
+
+    @property
+    def groups(self) -> pa.StringArray | None:
+        """Ids of the file groups in which rows were read, as far as `files` tells. Rows of one key are told apart by them."""
+        if self.files is None:
+            return None
+        coded = self.files.dictionary_encode()
+        return pc.list_element(pc.split_pattern(coded.dictionary, "_", max_splits=1), scalar_of(0)).take(coded.indices)
+
+    @property
+    def of_base_keys(self) -> pa.StringArray:
+        """Keys of the rows that may be those of a base file, also where a log has other versions of them."""
+        if self.keys is None or self.files is None:
+            return array_of([], pa.string()) if self.keys is None else self.keys
+        return self.keys.filter(fill_null(pc.match_substring(self.files, "_"), True))
 
     def partitions_of_deletes(self) -> set[str]:
         """Paths of the partitions with a row that asks for the deletion of its key: an overwrite replaces them as well."""
@@ -54,15 +69,16 @@ class KeyedBatch:
         """The rows at some positions, in that order."""
         where = array_of(at)
         keys = None if self.keys is None else self.keys.take(where)
-        groups = None if self.groups is None else self.groups.take(where)
-        return KeyedBatch(rows_at(self.rows, at), keys, self.partitions.take(where), self.deleted[at], groups)
+        files = None if self.files is None else self.files.take(where)
+        return KeyedBatch(rows_at(self.rows, at), keys, self.partitions.take(where), self.deleted[at], files)
 
     def names(self, *, whole_table: bool = False) -> pa.StringArray:
         """What two rows share of which one is kept: key and partition, or the key alone where it is unique in the table."""
         if self.keys is None:
             raise ValueError("rows without keys have no names")
         parts = [self.keys] if whole_table else [self.partitions, self.keys]
-        parts += [] if self.groups is None else [fill_null(self.groups, "")]
+        groups = self.groups
+        parts += [] if groups is None else [fill_null(groups, "")]
         return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, scalar_of("\0"))
 
     def combined(self, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
@@ -94,7 +110,7 @@ def concatenated(batches: Sequence[KeyedBatch]) -> KeyedBatch:
         pa.concat_arrays([batch.keys for batch in batches if batch.keys is not None]),
         pa.concat_arrays([batch.partitions for batch in batches]),
         np.concatenate([batch.deleted for batch in batches]),
-        pa.concat_arrays([pa.nulls(len(b), pa.string()) if b.groups is None else b.groups for b in batches]),
+        pa.concat_arrays([pa.nulls(len(b), pa.string()) if b.files is None else b.files for b in batches]),
     )
 
 

@@ -312,7 +312,7 @@ def _append_to_log(
         facts = writers.log_facts.of(base, laid_over, deleted, gone.keys)
     if len(change.new):
         rows = pa.concat_tables([new, rows])
-    elif writers.only is not None:
+    elif writers.only is not None and not (writers.rules.by_event_time and logs.may_have_late(base, fresh.of_base_keys)):
         rows = rows.select([name for name in rows.column_names if name in writers.only or name in META_COLUMNS])
     group = FileGroupId(base.partition_path, base.file_id)
     return logs.append(group, LogContent(rows, deletes, updated, facts), token, below=base)

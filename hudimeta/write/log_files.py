@@ -38,6 +38,7 @@ from hudimeta.keys import hide_meta_columns
 from hudimeta.keys.partition_metafile import mark_partition
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.slice_keys import SliceKeys
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import beside
 from hudimeta.table.file_names import LogFileName, WriteToken
@@ -122,6 +123,18 @@ class LogFileWriter:
     ) -> None:
         self._storage, self._instant, self._format, self._form = storage, instant, file_format, form or LogForm()
         self._rate = false_positives
+
+    def may_have_late(self, below: KeyFile, keys: pa.StringArray) -> bool:
+        """Whether the log of a slice may have versions that lost against the rows of the base file.
+
+        Readers put the versions in a log together first, and lay what comes of them over the base file then: columns that the
+        newest version lacks would be those of the one that was late, not those of the row that is there.
+
+        Args:
+            below: The slice.
+            keys: Of rows that stand as the base file has them.
+        """
+        return bool(below.logs) and SliceKeys(self._storage, self._rate).touched_by_logs(below, keys, keys)
 
     def append(
         self,

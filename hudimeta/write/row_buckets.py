@@ -17,7 +17,7 @@ __all__ = ["BUCKETS", "RowBuckets", "batch_of", "table_of"]
 
 BUCKETS = 64
 
-_KEY, _PATH, _DELETED, _GROUP = "\0key", "\0path", "\0deleted", "\0group"
+_KEY, _PATH, _DELETED, _FILE = "\0key", "\0path", "\0deleted", "\0file"
 """No column of a table begins with a zero character."""
 
 
@@ -103,8 +103,8 @@ def table_of(batch: KeyedBatch) -> pa.Table:
     """A batch as one table."""
     keys = batch.keys if batch.keys is not None else pa.nulls(len(batch), pa.string())
     added = {_KEY: keys, _PATH: batch.partitions, _DELETED: pa.array(batch.deleted)}
-    if batch.groups is not None:
-        added[_GROUP] = batch.groups
+    if batch.files is not None:
+        added[_FILE] = batch.files
     rows = batch.rows
     for name, column in added.items():
         rows = rows.append_column(name, column)
@@ -114,11 +114,11 @@ def table_of(batch: KeyedBatch) -> pa.Table:
 def batch_of(table: pa.Table) -> KeyedBatch:
     """The inverse of `table_of`; further columns must be gone."""
     keys = table[_KEY].combine_chunks()
-    own = [name for name in (_KEY, _PATH, _DELETED, _GROUP) if name in table.column_names]
+    own = [name for name in (_KEY, _PATH, _DELETED, _FILE) if name in table.column_names]
     return KeyedBatch(
         table.drop_columns(own),
         None if keys.null_count else keys,
         table[_PATH].combine_chunks(),
         table[_DELETED].to_numpy(),
-        table[_GROUP].combine_chunks() if _GROUP in own else None,
+        table[_FILE].combine_chunks() if _FILE in own else None,
     )

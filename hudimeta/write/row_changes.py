@@ -17,7 +17,7 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, SchemaMismatch
-from hudimeta.formats.plain_arrays import scalar_of, single_array
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, assigned_fields
 from hudimeta.keys import FILE_NAME_COLUMN
 from hudimeta.predicate import Where
@@ -85,10 +85,7 @@ def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBat
         deleted: True to delete them.
     """
     keys, paths, names = (single_array(rows[name]).cast(pa.string()) for name in WHERE_ROWS_LIE)
-    # Of base files it begins with the id of the file group, of log files it is that.
-    coded = names.dictionary_encode()
-    groups = pc.list_element(pc.split_pattern(coded.dictionary, "_", max_splits=1), scalar_of(0)).take(coded.indices)
-    return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted), groups)
+    return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted), names)
 
 
 def changed_batch(session: WriteSession, table: TableFiles, rows: pa.Table, before: pa.Table | None = None) -> KeyedBatch:

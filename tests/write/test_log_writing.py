@@ -99,6 +99,47 @@ def test_updates_log_only_what_they_set(tmp_path: Path, form: str, ordering: str
     check_all(open_storage(tmp_path / "t"))
 
 
+@pytest.mark.parametrize("options", [{}, {FORM: "avro"}, {"hudimeta.log.keys": "false"}], ids=["parquet", "avro", "no keys"])
+@pytest.mark.parametrize("verb", ["update", "merge"])
+def test_an_update_keeps_the_other_columns_of_rows_of_which_a_log_has_a_late_version(
+    tmp_path: Path, options: dict[str, str], verb: str
+) -> None:
+    """Readers put the parts of a log together before they look at the base file: the late version would fill the rest."""
+
+    def rows(ids: range, ts: int, note: str) -> pa.Table:
+        return simple_rows(ids, ts, partitions=1).append_column("note", pa.array([note] * len(ids)))
+
+    table = Table.create(
+        tmp_path / "t", rows(range(1), 1, "").schema, key="id", ordering="ts", type="MERGE_ON_READ", options=PARTIAL | options
+    )
+    table.insert(rows(range(6), 3, "kept"))
+    table.upsert(rows(range(2), 1, "late"))
+    table.upsert(rows(range(2, 4), 3, "newer"))
+    if verb == "update":
+        table.update({"x": 9.0}, where="id <= 'k0001'")
+    else:
+        table.merge(pa.table({"id": ["k0000", "k0001"]}), "id").when_matched_update({"x": 9.0}).execute()
+    changed = [(9.0, "kept")] * 2 + [(3.0, "newer")] * 2 + [(3.0, "kept")] * 2
+    found = table.scan(columns=["id", "x", "note"]).to_table().sort_by("id").to_pylist()
+    assert [(row["x"], row["note"]) for row in found] == changed
+    table.compact()
+    found = table.scan(columns=["id", "x", "note"]).to_table().sort_by("id").to_pylist()
+    assert [(row["x"], row["note"]) for row in found] == changed
+
+
+def test_updates_go_on_to_log_only_what_they_set(tmp_path: Path) -> None:
+    """Of rows that won in the log, and of rows of the base file that no log touches, nothing is late."""
+    table = Table.create(
+        tmp_path / "t", simple_rows(range(1), 1).schema, key="id", ordering="ts", type="MERGE_ON_READ", options=PARTIAL
+    )
+    table.insert(simple_rows(range(8), 3, partitions=1))
+    for first in (0, 0, 4):
+        table.update({"x": f"x + {1 + first}"}, where=f"id >= 'k000{first}' and id < 'k000{first + 2}'")
+    blocks = [block for blocks in logs_of(tmp_path / "t").values() for block in blocks]
+    assert [block.header.get(HeaderKey.IS_PARTIAL) for block in blocks] == ["true"] * 3
+    assert [x for _, _, x in contents(table)] == [5.0, 5.0, 3.0, 3.0, 8.0, 8.0, 3.0, 3.0]
+
+
 def test_merges_that_insert_log_whole_rows(tmp_path: Path) -> None:
     rows = simple_rows(range(4), 1)
     table = Table.create(tmp_path / "t", rows.schema, key="id", ordering="ts", type="MERGE_ON_READ", options=PARTIAL)

@@ -158,7 +158,7 @@ class ComputedArrival:
         if action is RowAction.INSERT:
             new = _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns)
             batch = keyed_batch(new, table.snapshot.file_schema, table.generator(), session.rules)
-            return replace(batch, groups=pa.nulls(len(batch), pa.string()))
+            return replace(batch, files=pa.nulls(len(batch), pa.string()))
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
         meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
         keyed = with_stated_keys(session, table, meant)
