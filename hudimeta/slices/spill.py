@@ -10,6 +10,7 @@ knows almost all of them.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.config.options import MERGE_MEMORY, SPILL_FOLDER
+from hudimeta.errors import StorageError
 from hudimeta.formats.bloom import hash_chain
 from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -50,29 +53,51 @@ class _Stream:
         self.written = 0
 
     def append(self, rows: pa.Table) -> None:
-        """Write rows as one batch."""
-        if self._writer is None:
-            self._file = tempfile.TemporaryFile(prefix="hudimeta-", dir=self._folder)  # noqa: SIM115
-            codec = "lz4" if pa.Codec.is_available("lz4") else None
-            self._writer = pa.ipc.new_stream(self._file, rows.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
-        for batch in rows.combine_chunks().to_batches():
-            self._writer.write_batch(batch)
+        """Write rows as one batch.
+
+        Raises:
+            StorageError: The folder is not there, or has no room.
+        """
+        with self._refused():
+            if self._writer is None:
+                self._file = tempfile.TemporaryFile(prefix="hudimeta-", dir=self._folder)  # noqa: SIM115
+                codec = "lz4" if pa.Codec.is_available("lz4") else None
+                self._writer = pa.ipc.new_stream(self._file, rows.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+            for batch in rows.combine_chunks().to_batches():
+                self._writer.write_batch(batch)
         self.written += int(rows.nbytes)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """What was written, batch by batch; nothing can be written afterwards."""
+        """What was written, batch by batch; nothing can be written afterwards.
+
+        Raises:
+            StorageError: There was no room for the end of it.
+        """
         if self._writer is None or self._file is None:
             return
-        self._writer.close()
-        self._file.seek(0)
+        with self._refused():
+            self._writer.close()
+            self._file.seek(0)
         yield from pa.ipc.open_stream(self._file)
         self.close()
 
     def close(self) -> None:
         """Give the disk space back."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # of what the file had no room for, and nobody reads any more
+                self._file.close()
         self._file = self._writer = None
+
+    @contextlib.contextmanager
+    def _refused(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(
+                self._folder or tempfile.gettempdir(),
+                f"temporary files cannot be written there ({error.strerror or error})",
+                f"Set {SPILL_FOLDER.key} to a folder with room, or raise {MERGE_MEMORY.key}, or compact the table.",
+            ) from error
 
 
 @dataclass

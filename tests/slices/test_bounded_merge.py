@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import CorruptFileError, StorageError
 from hudimeta.formats.avro.container import sealed_container
 from hudimeta.formats.log import (
     BlockType,
@@ -140,6 +141,30 @@ def test_a_slice_of_500_log_files_reads(tmp_path: Path) -> None:
         assert scan.report.log_blocks == 500
         assert bool(scan.report.spilled) == (limit == 1 << 18)
         assert ("temporary files" in str(scan.report)) == (limit == 1 << 18)
+
+
+@pytest.mark.parametrize("room", [0, 2000], ids=["no folder", "no room"])
+def test_a_folder_for_temporary_files_that_takes_none_is_told_by_its_name(tmp_path: Path, room: int) -> None:
+    table = stock(tmp_path)
+    rows = {"id": [f"k{n}" for n in range(900)], "ts": [0] * 900, "note": [f"note {n * n}" for n in range(900)]}
+    table.insert(rows)
+    table.upsert(rows)
+    folder = tmp_path / "spill"
+    if room:
+        folder.mkdir()
+    options = {"hudimeta.merge.memory.bytes": "1000", "hudimeta.spill.folder": str(folder)}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room or limits[0], limits[1]))
+        with pytest.raises(
+            StorageError, match=r"spill: temporary files cannot be written there .* Set hudimeta\.spill\.folder"
+        ):
+            hudimeta.Table(table.path, options).scan().to_table()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    folder.mkdir(exist_ok=True)
+    assert hudimeta.Table(table.path, options).scan().to_table().num_rows == 900
+    assert not list(folder.iterdir())
 
 
 CHILD = """
