@@ -55,12 +55,14 @@ class FsspecStorage:
 
         Raises:
             ConfigError: fsspec, or the package for the scheme, is not installed.
+            StorageError: The store refuses, or wants options that are not given.
         """
         scheme = uri.partition(":")[0]
         try:
             from fsspec.core import url_to_fs
 
-            file_system, prefix = url_to_fs(uri, **options)
+            with _translated(hidden(uri), (ImportError, ValueError)):
+                file_system, prefix = url_to_fs(uri, **options)
         except ImportError as error:
             raise ConfigError(
                 "path", uri, "a local path, or a URI whose store is installed", f"Install the store for {scheme!r}: {error}"
@@ -314,10 +316,11 @@ def _modified_ms(entry: Mapping[str, Any]) -> int:
 
 
 @contextlib.contextmanager
-def _translated(path: str) -> Iterator[None]:
+def _translated(path: str, as_they_are: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    told: tuple[type[Exception], ...] = (HudiError, *as_they_are)
     try:
         yield
-    except HudiError:
+    except told:
         raise
     except FileNotFoundError as error:
         raise NotFound(path) from error

@@ -15,6 +15,7 @@ from hudimeta.types import is_text
 __all__ = ["absolute_location", "open_storage"]
 
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.\-]*):(.*)$", re.DOTALL)
+_ODD_SCHEME = re.compile(r"^[^/]*://")
 _STORE_OPTION = "hudimeta.storage."
 
 
@@ -25,7 +26,8 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
     one that begins with `~/` from the user's own.
 
     Raises:
-        ConfigError: The location is empty, no path, or a `file` URI that names another host.
+        ConfigError: The location is empty, no path, a `file` URI that names another host, or a URI without `//` or a scheme: it
+            would be a folder with an odd name where a store was meant.
     """
     if not isinstance(location, (str, os.PathLike)):
         raise ConfigError("path", location, "text or a pathlib.Path", "Give the path of the table.")
@@ -36,9 +38,16 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
         raise ConfigError("path", text, "a path without NUL and halves of surrogate pairs", "Give the path of the table.")
     match = _SCHEME.match(text)
     if match is None:
+        if _ODD_SCHEME.match(text):
+            raise ConfigError(
+                "path", text, "a local path, or a URI", "Correct the scheme: it begins with a letter, as s3:// does."
+            )
         return os.path.abspath(os.path.expanduser(text) if text == "~" or text.startswith("~/") else text)
     scheme, rest = match.group(1).lower(), match.group(2)
     if scheme not in ("file", "local"):
+        if not rest.startswith(("//", ":")):
+            hint = f"Write {scheme}://… for a store, ./{text} for a folder of that name."
+            raise ConfigError("path", text, "a local path, or a URI such as s3://bucket/table", hint)
         return f"{scheme}:{rest}".rstrip("/")
     if rest.startswith("//"):
         host, _, path = rest[2:].partition("/")

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound
+import hudimeta
+from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError
 from hudimeta.storage import (
     CountingStorage,
     LocalStorage,
@@ -281,6 +282,33 @@ def test_one_spelling_of_a_place(tmp_path: Path) -> None:
         absolute_location("  ")
     with pytest.raises(ConfigError, match="host"):
         absolute_location("file://elsewhere/x")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("s3:/bucket/table", "Write s3://"),
+        ("s3:table", r"\./s3:table for a folder"),
+        ("C:\\tables\\t", "a local path, or a URI"),
+        ("my_store://bucket/table", "Correct the scheme"),
+        ("://bucket/table", "Correct the scheme"),
+    ],
+)
+def test_what_is_neither_a_path_nor_a_uri_makes_no_folder_of_that_name(
+    given: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=says):
+        hudimeta.Table.create(given, pa.schema([("id", pa.string())]), key="id")
+    assert not list(tmp_path.iterdir())
+    assert absolute_location("./s3:table") == str(tmp_path / "s3:table")
+
+
+@pytest.mark.parametrize(("uri", "why"), [("zip://{}/none.zip", "."), ("reference://x", "missing 1 required")])
+def test_a_driver_that_cannot_be_opened_is_told_as_the_store_it_is_of(uri: str, why: str, tmp_path: Path) -> None:
+    where = uri.format(tmp_path)
+    with pytest.raises(StorageError, match=f"^HUDIMETA_[A-Z_]*: {where}: .*{why}"):
+        open_storage(where)
 
 
 def test_an_unknown_scheme_says_what_to_install() -> None:

@@ -7,12 +7,14 @@ import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+import hudimeta
 from hudimeta.commit.liveness import Heartbeat, is_alive
 from hudimeta.config import HudiWarning
-from hudimeta.errors import StorageError, Throttled
+from hudimeta.errors import StorageError, Throttled, UnsupportedFeature
 from hudimeta.storage.at_once import delete_files
 from hudimeta.storage.fsspec_store import FsspecStorage
 
@@ -88,6 +90,14 @@ def test_errors_of_a_drivers_own_are_storage_errors(monkeypatch: pytest.MonkeyPa
     for request in (lambda: storage.read("a"), lambda: storage.put("a", b""), lambda: storage.put_if_absent("a", b"")):
         with pytest.raises(StorageError, match="DriverError: 503, slow down"):
             request()
+
+
+def test_a_store_that_replaces_nothing_on_condition_is_refused_before_anything_is_written() -> None:
+    """It showed when the first lock was given back: the table was there, and its lock held for five minutes."""
+    place = f"memory://bucket-{uuid.uuid4().hex}/table"
+    with pytest.raises(UnsupportedFeature, match="replacing a file of MemoryFileSystem on condition"):
+        hudimeta.Table.create(place, pa.schema([("id", pa.string())]), key="id")
+    assert not MemoryFileSystem().find(place)
 
 
 class ClientError(Exception):

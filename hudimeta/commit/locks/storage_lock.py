@@ -27,6 +27,7 @@ from hudimeta.errors import (
     LockTimeout,
     NotFound,
     StorageError,
+    UnsupportedFeature,
 )
 from hudimeta.formats.json_text import parse_json
 from hudimeta.storage import Storage
@@ -146,6 +147,7 @@ class StorageLock(RenewedLock):
         try:
             if found is None:
                 self._storage.put_if_absent(LOCK_PATH, wanted)
+                self._prove_replaceable(wanted)
                 return True
             if self._storage.put_if_unchanged(LOCK_PATH, wanted, found):
                 return True
@@ -158,6 +160,20 @@ class StorageLock(RenewedLock):
             return True
         # A store's client repeats a request whose answer was lost, and then hears that somebody was first: itself.
         return self._read() == wanted
+
+    def _prove_replaceable(self, lease: bytes) -> None:
+        """Replace a lease that is the first of its table by itself: nobody could give it back else, and that showed at the end.
+
+        Raises:
+            UnsupportedFeature: The store replaces no file on condition; the lease is gone again.
+        """
+        if self._guarded:
+            return  # a local disk
+        try:
+            self._storage.put_if_unchanged(LOCK_PATH, lease, lease)
+        except UnsupportedFeature:
+            self._storage.delete(LOCK_PATH)
+            raise
 
     def _is_free(self, lease: Lease) -> bool:
         if lease.expired or lease.valid_until + self._timing.drift_s * 1000 < self._timing.now_ms():
