@@ -15,10 +15,6 @@ _COLUMNS, _OF_PARTITIONS = "column_stats", "partition_stats"
 _DEFINED = (_COLUMNS, "secondary_index_", "expr_index_")
 """Indexes of which every writer stores a definition, by how their names begin."""
 _BY_PARTITION_SINCE = 9
-_HINT = (
-    "Restore the file from a copy. Without one, t.metadata.drop_index(name) drops such an index, and t.metadata.rebuild() "
-    "builds those anew that the options describe."
-)
 
 
 def lost_definitions(table: MetadataTable) -> list[str]:
@@ -48,4 +44,14 @@ def refuse_lost_definitions(table: MetadataTable) -> None:
     for name in lost:
         table.check_named(name, "its definition")
     if lost:
-        raise CorruptFileError(DEFAULT_PATH, 0, f"the definition of {', '.join(lost)}", "none", _HINT)
+        raise CorruptFileError(DEFAULT_PATH, 0, f"the definition of {', '.join(lost)}", "none", _way_out(table, lost))
+
+
+def _way_out(table: MetadataTable, lost: list[str]) -> str:
+    """What helps, with the calls in the order in which they go through: no index goes while another one needs it."""
+    upon = [_OF_PARTITIONS] if _COLUMNS in lost and _OF_PARTITIONS in table.ready else []
+    drops = ", ".join(f"t.metadata.drop_index({name!r})" for name in dict.fromkeys([*upon, *lost]))
+    return (
+        "Restore the file from a copy. Without one, t.metadata.rebuild() builds those anew that the options describe, or drop "
+        f"them and make them again by t.metadata.create_index: {drops}."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,17 +95,26 @@ def test_nothing_goes_on_over_lost_definitions(tmp_path: Path, verb: str, more: 
 
 @pytest.mark.parametrize("left", [None, b""], ids=["no file", "an empty file, as a killed Apache Hudi leaves it"])
 def test_what_lost_its_definition_can_be_dropped(tmp_path: Path, left: bytes | None) -> None:
-    made = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    made = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.record.index.enable": "true"})
     made.write(Operation.INSERT, simple_rows(range(6), 1))
+    again: tuple[tuple[str, ...], ...] = (("column_stats", "column_stats"), ("ts", "secondary_index", "ts"))
+    hudimeta.Table(made.path).metadata.create_index(*again[1])
     Path(made.path, DEFAULT_PATH).unlink()
     if left is not None:
         Path(made.path, DEFAULT_PATH).write_bytes(left)
-    with pytest.raises(CorruptFileError, match=r"the definition of column_stats, found none.* t\.metadata\.rebuild\(\) builds"):
+    expected = r"the definition of column_stats, secondary_index_ts, found none.* t\.metadata\.rebuild\(\) builds"
+    with pytest.raises(CorruptFileError, match=expected) as caught:
         hudimeta.Table(made.path).upsert(simple_rows(range(2), 2))
-    for name in ("partition_stats", "column_stats"):
+    told = re.findall(r"drop_index\('(\w+)'\)", str(caught.value))
+    assert told == ["partition_stats", "column_stats", "secondary_index_ts"]
+    for name in told:
         hudimeta.Table(made.path).metadata.drop_index(name)
     made.write(Operation.UPSERT, simple_rows(range(2), 2))
+    for arguments in again:
+        hudimeta.Table(made.path).metadata.create_index(*arguments)
+    made.write(Operation.UPSERT, simple_rows(range(3), 3))
     made.check()
+    hudimeta.Table(made.path).metadata.validate().raise_if_differs()
 
 
 @pytest.mark.parametrize("asked", [True, False])
