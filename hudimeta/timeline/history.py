@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -204,13 +204,15 @@ class History:
                 raise CorruptFileError(path, 0, f"the manifest that {VERSION_FILE} names", "none", _LOST.format(newest))
             asked = later  # an archiver may have published it since the folder was listed
 
-    def _published(self, numbers: Iterable[int], names: Collection[str]) -> tuple[ManifestEntry, ...]:
+    def _published(self, numbers: Iterable[int], names: Mapping[str, int]) -> tuple[ManifestEntry, ...]:
         """The files of the newest manifest that counts.
 
         An archiver that stood still for longer than its lock lasts may put one, as its last request: of files that others took
         for leftovers and removed. It never came to `_version_`.
         """
         for number in numbers:
+            if self._is_unwritten(number, names):
+                continue
             entries = self._decoded(number)
             # From the second manifest on there was a `_version_`: without it, a file that is gone was lost as well.
             is_lost = number > 1 and VERSION_FILE not in names
@@ -226,11 +228,24 @@ class History:
         Raises:
             CorruptFileError: There is a `_version_`, but no manifest.
         """
-        return next(iter(self._listed()[0]), None)
+        numbers, names = self._listed()
+        return next((number for number in numbers if not self._is_unwritten(number, names)), None)
 
-    def _listed(self) -> tuple[list[int], set[str]]:
-        """Numbers of the manifests, the greatest first, and all names."""
-        names = {info.name for info in self._storage.list(self._folder)}
+    def is_unwritten(self, number: int) -> bool:
+        """Whether a manifest is an empty file that an archiver of Apache Hudi made and did not come to write. One LIST.
+
+        It writes it before it points `_version_` at it, and removes instants from the active timeline after that.
+        """
+        return self._is_unwritten(number, self._listed()[1])
+
+    def _is_unwritten(self, number: int, names: Mapping[str, int]) -> bool:
+        if names.get(f"{MANIFEST_PREFIX}{number}") != 0:
+            return False
+        return 0 < self._version(names) < number or (number == 1 and VERSION_FILE not in names)
+
+    def _listed(self) -> tuple[list[int], dict[str, int]]:
+        """Numbers of the manifests, the greatest first, and all names with their sizes."""
+        names = {info.name: info.size for info in self._storage.list(self._folder)}
         numbers = sorted((int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))), reverse=True)
         if not numbers and VERSION_FILE in names:
             raise CorruptFileError(join(self._folder, VERSION_FILE), 0, "the manifest that it names", "no manifest")

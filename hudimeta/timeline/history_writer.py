@@ -127,10 +127,13 @@ class HistoryWriter:
 
     def remove_unnamed(self) -> None:
         """Delete manifests that are not among the kept ones, and files that none of those names, a run that died among them."""
-        there = {entry.name for entry in self._storage.list(self._history.folder)}
+        sizes = {entry.name: entry.size for entry in self._storage.list(self._history.folder)}
+        there = sizes.keys()
         newest = self._history.current()[0] if there else 0
         kept = {f"{MANIFEST_PREFIX}{number}" for number in range(newest - MANIFESTS_KEPT + 1, newest + 1)} & there
-        named = {name for manifest in kept for name in self._names(join(self._history.folder, manifest))}
+        written = {manifest for manifest in kept if sizes[manifest]}
+        kept = written | ({f"{MANIFEST_PREFIX}{newest}"} & there)  # what is empty serves nobody; the newest may be at work
+        named = {name for manifest in written for name in self._names(join(self._history.folder, manifest))}
         unnamed = [name for name in sorted(there - kept - named) if is_manifest(name) or is_history_file(name)]
         delete_files(self._storage, [join(self._history.folder, name) for name in unnamed])
 

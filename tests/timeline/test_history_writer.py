@@ -212,3 +212,35 @@ def test_a_manifest_that_comes_too_late_replaces_none(tmp_path: Path) -> None:
     with mock.patch.object(stale, "current", return_value=seen), pytest.raises(AlreadyExists):
         HistoryWriter(open_storage(str(tmp_path)), stale).add(rows(3, 1))
     assert history(tmp_path).load().equals(rows(0, 3))
+
+
+@pytest.mark.parametrize("runs", [0, 2])
+def test_a_manifest_that_apache_hudi_made_and_did_not_write_does_not_count(tmp_path: Path, runs: int) -> None:
+    """It was killed in between, on a local disk; so were the files that only this one would have named."""
+    for number in range(runs):
+        add(tmp_path, 10 * number, 10)
+    folder = tmp_path / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"manifest_{runs + 1}").write_bytes(b"")
+    (folder / f"{time(70)}_{time(71)}_0.parquet").write_bytes(b"")
+    assert len(history(tmp_path).instants()) == 10 * runs
+    assert history(tmp_path).manifest_number() == (runs or None)
+    HistoryWriter(open_storage(str(tmp_path)), history(tmp_path)).remove_unnamed()
+    assert [file.name for file in folder.glob("*.parquet") if time(70) in file.name] == []
+    add(tmp_path, 80, 5)
+    assert len(history(tmp_path).instants()) == 10 * runs + 5
+    assert (folder / "_version_").read_text() == str(runs + 2)
+    assert not (folder / f"manifest_{runs + 1}").exists()
+
+
+@pytest.mark.parametrize("said", [b"3", b"", None])
+def test_an_empty_manifest_that_was_published_is_damage(tmp_path: Path, said: bytes | None) -> None:
+    for number in range(3):
+        add(tmp_path, 10 * number, 10)
+    (tmp_path / FOLDER / "manifest_3").write_bytes(b"")
+    version = tmp_path / FOLDER / "_version_"
+    version.unlink()
+    if said is not None:
+        version.write_bytes(said)
+    with pytest.raises(CorruptFileError, match="manifest_3"):
+        history(tmp_path).instants()

@@ -161,6 +161,9 @@ class EveryByte:
         if folder.endswith("/history") and name == VERSION_FILE and timeline is not None:
             return partial(_verify_version, self._storage, timeline.history, path)
         if folder.endswith("/history") and name.startswith(MANIFEST_PREFIX):
+            number = name.removeprefix(MANIFEST_PREFIX)
+            if timeline is not None and number.isdecimal() and timeline.history.is_unwritten(int(number)):
+                return None
             return partial(_verify_by, self._storage, path, decode_manifest)
         if folder.endswith("/history") and name.endswith(".parquet"):
             sizes = {} if timeline is None else {entry.name: entry.size for entry in timeline.history.manifest()}
