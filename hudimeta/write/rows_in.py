@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 import pyarrow as pa
@@ -106,6 +106,7 @@ def as_table(data: Any) -> pa.Table:
         if is_pandas and hasattr(data, "columns"):
             return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
         if isinstance(data, dict):
+            _refuse_single_values(data)
             return pa.table({name: _column(name, values) for name, values in data.items()})
         if isinstance(data, list) and all(isinstance(row, dict) for row in data):
             # Of every row: PyArrow's own conversion takes the columns of the first row and drops what only others have.
@@ -135,6 +136,14 @@ def _refuse_objects(data: Any) -> None:
     for name, kind in getattr(data, "schema", {}).items():
         if str(kind) == "Object":
             raise SchemaMismatch(name, "Polars' type Object", "a type that Hudi tables have", "Cast it, or drop the column.")
+
+
+def _refuse_single_values(data: dict[str, Any]) -> None:
+    """Refuse what Arrow takes apart as if it were a column: a text becomes its letters, and a set has no order of rows."""
+    for name, values in data.items():
+        if isinstance(values, (str, bytes, bytearray, Set, dict)):
+            what = f"a {type(values).__name__}, which is no column"
+            raise SchemaMismatch(name, what, "a list of values, one a row", "Put it into a list; of one row, give [row].")
 
 
 def without_views(rows: pa.Table) -> pa.Table:

@@ -38,6 +38,17 @@ def test_what_makes_no_columns_is_refused_with_advice() -> None:
             as_table(data)
 
 
+@pytest.mark.parametrize("ids", ["ab", b"ab", {"a", "b"}, {"a": 1}], ids=["text", "bytes", "set", "dict"])
+def test_what_arrow_would_take_apart_is_no_column_of_a_dict(ids: Any, tmp_path: Path) -> None:
+    """`{"id": "ab"}` was two rows, a and b; of two sets each had an order of its own."""
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.string(), "n": pa.int64()}), key="id")
+    table.insert({"id": ["a", "b", "ab"], "n": [1, 2, 3]})
+    for call in (lambda: table.upsert({"id": ids, "n": [5, 6]}), lambda: table.delete(keys={"id": ids})):
+        with pytest.raises(SchemaMismatch, match=r"column 'id' is a \w+, which is no column, .* of one row, give \[row\]"):
+            call()
+    assert table.scan().count() == 3
+
+
 def test_a_number_that_no_column_holds_is_refused() -> None:
     with pytest.raises(SchemaMismatch, match="column 'id' is of no one type"):
         as_table([{"id": 2**70}, {"id": 10**60}])
