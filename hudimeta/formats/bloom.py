@@ -35,7 +35,7 @@ from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hash_chain import MOST_KEYS_AT_ONCE, Words, arrow_keys, chains, hash_chain
 from hudimeta.formats.plain_arrays import array_of
 
-__all__ = ["BloomFilter", "BloomRow", "TypeCode", "hash_chain", "size_of_filter"]
+__all__ = ["LEAST_P", "BloomFilter", "BloomRow", "TypeCode", "hash_chain", "size_of_filter"]
 
 TypeCode = Literal["SIMPLE", "DYNAMIC_V0"]
 
@@ -47,6 +47,8 @@ DEFAULT_MAX_KEYS = 100_000
 _VERSION = -1
 _MURMUR, _JENKINS = 1, 0
 _MAX_HASHES = 1024
+LEAST_P = 1e-300
+"""The least share of false positives for which a filter needs no more hashes than that."""
 _ROW_HEAD = struct.Struct(">iiBi")
 _DYNAMIC_HEAD = struct.Struct(">iii")
 _HEAD_TEXT = -(-_ROW_HEAD.size // 3) * 4

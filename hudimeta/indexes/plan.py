@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,14 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
-from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, stated_timezone
+from hudimeta.formats.bloom import LEAST_P, size_of_filter
+from hudimeta.indexes.expression_index.facts import (
+    DEFAULT_KEYS,
+    DEFAULT_P,
+    WantedExpression,
+    expression_of,
+    stated_timezone,
+)
 from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, OF_FILTERS, indexed_expression, stated_options
 from hudimeta.indexes.planned import (
     OF_STORED_COLUMNS,
@@ -37,6 +45,8 @@ from hudimeta.table.properties import TableProperties
 __all__ = ["PLANNERS", "IndexPlan", "IndexRequest", "dependents", "plan_index"]
 
 SECONDARY = "secondary_index"
+_MOST_BITS = (1 << 31) - 1
+"""Java counts them in an int."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +165,37 @@ def _expression(asked: IndexRequest, expression: str, index_options: Mapping[str
         )
     if kind != ExpressionKind.BLOOM_FILTERS.value and (strange := sorted(given.keys() & set(OF_FILTERS))):
         raise ConfigError("options", strange[0], f"options of {function}", "It is of filters: type='bloom_filters' makes them.")
+    _check_filter(given)
     wanted, schema = WantedExpression(definition), with_meta_columns(asked.schema)
     if indexed_expression(definition, schema, "UTC") is None:
         raise _unknown(definition)
     expression_of(wanted, schema)
     stated_timezone(definition, asked.schema, asked.options, asked.properties)
     return IndexPlan(partition, definition)
+
+
+def _check_filter(given: Mapping[str, str]) -> None:
+    """Refuse options of filters by which none can be made, or none that anybody could read."""
+    form, forms = given.get("filtertype"), keys.BLOOM_TYPE.allowed
+    if form is not None and form.upper() not in forms.split(", "):
+        raise ConfigError("filtertype", form, forms)
+    whole = "a whole number, 1 or more"
+    share = _number(given, "fpp", DEFAULT_P, LEAST_P, math.nextafter(1, 0), "a share of false positives above 0 and below 1")
+    count = _number(given, "numentries", DEFAULT_KEYS, 1, math.inf, whole)
+    _number(given, "maxentries", 1, 1, math.inf, whole)
+    if size_of_filter(int(count), share)[0] > _MOST_BITS:
+        raise ConfigError("numentries", int(count), f"keys whose filter has {_MOST_BITS:,} bits at most", "Raise fpp, too.")
+
+
+def _number(given: Mapping[str, str], name: str, default: float, least: float, most: float, allowed: str) -> float:
+    """An option of filters: whole where its default is."""
+    try:
+        number = type(default)(given.get(name, default))
+    except ValueError:
+        number = math.nan
+    if not least <= number <= most:
+        raise ConfigError(name, given[name], allowed)
+    return number
 
 
 def _unknown(definition: IndexDefinition) -> UnsupportedFeature:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
 
 __all__ = [
+    "DEFAULT_KEYS",
+    "DEFAULT_P",
     "WantedExpression",
     "expression_of",
     "expression_record",
@@ -45,7 +47,7 @@ __all__ = [
     "stated_timezone",
 ]
 
-_DEFAULT_KEYS, _DEFAULT_MOST_KEYS, _DEFAULT_P = 60_000, 100_000, 1e-9
+DEFAULT_KEYS, _DEFAULT_MOST_KEYS, DEFAULT_P = 60_000, 100_000, 1e-9
 _TEXTUAL = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
 """Types whose values have one spelling, days one more: see `_spellings`."""
 
@@ -261,7 +263,7 @@ def _filter(
     texts = [spelled for some in values for spelled in _spellings(some.drop_null())]
     together = single_array(pa.chunked_array([chunk for some in texts for chunk in some.chunks], pa.string()))
     given = {key.lower(): value for key, value in wanted.definition.options.items()}
-    p, count = float(given.get("fpp", _DEFAULT_P)), int(given.get("numentries", _DEFAULT_KEYS))
+    p, count = float(given.get("fpp", DEFAULT_P)), int(given.get("numentries", DEFAULT_KEYS))
     if given.get("filtertype", "DYNAMIC_V0").upper() == "SIMPLE":
         bloom = BloomFilter.create_simple(together, p, count)
     else:

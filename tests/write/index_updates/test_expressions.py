@@ -121,6 +121,29 @@ def test_definitions_have_the_names_and_arguments_without_which_apache_hudi_fail
         create("field", "column_stats", "nested.a", expression="lower")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fpp", "1"),  # was built, and every read by it said that it was damaged
+        ("fpp", "0"),
+        ("fpp", "many"),
+        ("fpp", "nan"),
+        ("numentries", "0"),
+        ("numentries", "10.5"),
+        ("numentries", str(10**10)),
+        ("maxentries", "-1"),
+        ("filtertype", "QUICK"),
+    ],
+)
+def test_filters_that_nobody_could_make_or_read_are_refused(tmp_path: Path, name: str, value: str) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", rows(range(0), 0).schema, key="id", ordering="ts")
+    table.insert(rows(range(3), 1))
+    with pytest.raises(hudimeta.errors.ConfigError, match=name):
+        table.metadata.create_index("low", "bloom_filters", "tag", expression="lower", options={name: value})
+    assert not [one for one in table.metadata.index_definitions if one.startswith("expr_index_")]
+    assert [instant.action.value for instant in table.timeline.completed] == ["commit"]
+
+
 def test_later_writers_look_at_moments_in_the_zone_in_which_the_first_index_was_built(tmp_path: Path) -> None:
     path, tokyo = tmp_path / "t", {"hudimeta.session.timezone": "Asia/Tokyo"}
     table = hudimeta.Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts")
