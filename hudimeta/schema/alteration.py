@@ -260,7 +260,11 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
     _refuse_twins(columns, "")
     if not any(c.name not in META_COLUMNS for c in columns):
         raise ConfigError("drop", ",".join(change.drop), "fewer columns than the table has", "A table needs a column.")
-    return InternalSchema(version, ids.last, columns)
+    new = InternalSchema(version, ids.last, columns)
+    empty = next((path for path, column in new.places() if pa.types.is_struct(column.type) and not column.children), None)
+    if empty is not None:
+        raise UnsupportedEvolution(empty, "it would have no field left", "Drop the whole column, or add another field first.")
+    return new
 
 
 def _refuse_fixed(what: str, path: str, kept: set[str]) -> None:

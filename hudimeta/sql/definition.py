@@ -22,7 +22,6 @@ from hudimeta.sql.statement import (
     AlterTable,
     CreateLike,
     CreateTable,
-    Delete,
     DropTable,
     Partitions,
     PartitionValues,
@@ -175,8 +174,8 @@ def drop_table(cursor: Cursor) -> DropTable:
     return DropTable(name, if_exists, purge)
 
 
-def truncate_table(cursor: Cursor) -> Delete | Partitions:
-    """TRUNCATE TABLE name, which is a DELETE of all rows, or TRUNCATE TABLE name PARTITION (…)."""
+def truncate_table(cursor: Cursor) -> Partitions:
+    """TRUNCATE TABLE name [PARTITION (…)]."""
     cursor.expect("TRUNCATE", "TABLE")
     name = TableName(cursor.dotted())
     if cursor.accept("PARTITION"):
@@ -184,7 +183,7 @@ def truncate_table(cursor: Cursor) -> Delete | Partitions:
         cursor.finish()
         return Partitions(name, PartitionVerb.TRUNCATE, (given,))
     cursor.finish()
-    return Delete(name, None, None)
+    return Partitions(name, PartitionVerb.TRUNCATE, ())
 
 
 def repair_table(cursor: Cursor) -> Partitions:

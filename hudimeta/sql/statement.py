@@ -374,15 +374,16 @@ class PartitionVerb(enum.Enum):
 
     ADD = "ALTER TABLE … ADD PARTITION"
     DROP = "ALTER TABLE … DROP PARTITION"
-    TRUNCATE = "TRUNCATE TABLE … PARTITION"
+    TRUNCATE = "TRUNCATE TABLE"
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """ALTER TABLE … ADD or DROP PARTITION, TRUNCATE TABLE … PARTITION.
+    """ALTER TABLE … ADD or DROP PARTITION, TRUNCATE TABLE [… PARTITION].
 
     Attributes:
-        given: Of each PARTITION; none where a catalog shall look for partitions (MSCK REPAIR, RECOVER).
+        given: Of each PARTITION; none for all that TRUNCATE finds, and where a catalog shall look for partitions (MSCK REPAIR,
+            RECOVER).
         lenient: IF EXISTS, IF NOT EXISTS.
     """
 

@@ -146,3 +146,28 @@ def test_texts_become_dates_and_numbers_become_decimals(attached: SparkSession, 
         assert rows(attached, f"{t} where id <> 2", texts) == shown
         pyspark_hudimeta.attach(attached)
     check_all(open_storage(folder_of(attached, t)))
+
+
+def test_a_column_of_text_tells_plain_sessions_where_the_table_is(attached: SparkSession, t: str) -> None:
+    """Once the only one had gone, no other was taken for it, and plain INSERT was refused for good."""
+    attached.sql(f"create table {t} (id int, label string, v int) using hudimeta tblproperties (primaryKey = 'id')")
+    attached.sql(f"alter table {t} drop column label")
+    attached.sql(f"alter table {t} add columns (note string comment 'of a rider')")
+    if not REMOTE:
+        pyspark_hudimeta.detach(attached)
+    attached.sql(f"insert into {t} values (1, 2, 'n')")
+    if not REMOTE:
+        pyspark_hudimeta.attach(attached)
+    assert rows(attached, t) == [(1, 2, "n")]
+    assert {row.col_name: row.comment for row in attached.sql(f"describe {t}").collect()}["note"] == "of a rider"
+    assert "kept for Hudi" in refusal(lambda: attached.sql(f"alter table {t} add columns (_hoodie_file_name string)"))
+
+
+@pytest.mark.parametrize("field", ["s.a", "l.element.a", "m.value.a"])
+def test_the_last_field_of_a_struct_stays(attached: SparkSession, t: str, field: str) -> None:
+    """No Parquet file holds a struct without fields: the next write failed."""
+    fields = "s struct<a: int>, l array<struct<a: int>>, m map<string, struct<a: int>>"
+    attached.sql(f"create table {t} (id int, {fields}) using hudimeta tblproperties (primaryKey = 'id')")
+    assert "no field left" in refusal(lambda: attached.sql(f"alter table {t} drop column {field}"))
+    attached.sql(f"insert into {t} select 1, struct(1), array(struct(2)), map('k', struct(3))")
+    assert rows(attached, t) == [(1, (1,), [(2,)], {"k": (3,)})]

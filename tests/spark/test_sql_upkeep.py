@@ -85,6 +85,24 @@ def test_partitions_are_dropped_truncated_and_checked(attached: SparkSession, pa
     check(path)
 
 
+@pytest.mark.parametrize("partitions", ["", "partitioned by (p)"])
+def test_rows_of_a_truncated_table_have_no_say_in_those_to_come(
+    attached: SparkSession, tmp_path: Path, partitions: str
+) -> None:
+    """TRUNCATE deleted rows one by one, and such a delete wins over what is older by the ordering column."""
+    place, made = f"location '{tmp_path / 't'}'", "type = 'mor', primaryKey = 'id', orderingFields = 'ts'"
+    attached.sql(f"create table emptied (id int, ts int, p string) using hudimeta {partitions} {place} tblproperties ({made})")
+    attached.sql("truncate table emptied")
+    attached.sql("insert into emptied values (1, 1000, 'a'), (2, 1000, 'b')")
+    attached.sql("truncate table emptied")
+    assert attached.table("emptied").count() == 0
+    assert attached.sql("show partitions emptied").collect() == []
+    attached.sql("insert into emptied values (1, 500, 'a')")
+    assert [tuple(row) for row in attached.table("emptied").collect()] == [(1, 500, "a")]
+    attached.sql("drop table emptied")
+    check(tmp_path / "t")
+
+
 def test_a_star_names_partitions_that_are_dropped_as_in_hudi(attached: SparkSession, path: Path) -> None:
     assert [r.partition for r in attached.sql("show partitions kept partition (day = 'd*')").collect()] == []
     attached.sql("truncate table kept partition (day = 'd*', hour = 1)")

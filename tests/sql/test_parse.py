@@ -294,7 +294,7 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ("analyze table t compute statistics noscan for all columns", Analyze(name("t"), "compute statistics noscan")),
         ("merge into t using u on t.a = u.a", None),
         ("explain formatted delete from t", Explain("formatted", "delete from t")),
-        ("truncate table t", Delete(name("t"), None, None)),
+        ("truncate table t", Partitions(name("t"), PartitionVerb.TRUNCATE, ())),
         ("alter table t alter column a.b type decimal(9, 2)", AlterTable(name("t"), retype=("a.b", "decimal(9, 2)"))),
         ("alter table t alter column a comment 'x'", None),
         ("alter table t alter column a comment 'x', b.c comment 'y'", None),

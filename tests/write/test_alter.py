@@ -278,6 +278,7 @@ def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Pat
         ({"add": {"fare.x": pa.string()}}, ConfigError),
         ({"retype": {"fare": pa.int32()}}, UnsupportedEvolution),
         ({"retype": {"deep": pa.string()}}, UnsupportedEvolution),
+        ({"drop": ["deep.a", "deep.b"]}, UnsupportedEvolution),
         ({"drop": "_hoodie_record_key"}, ConfigError),
         ({"nullable": "nosuch"}, ConfigError),
         ({"drop": "many.element"}, ConfigError),

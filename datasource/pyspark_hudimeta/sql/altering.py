@@ -14,13 +14,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.schema import HUDI_TYPE_KEY, check_names, normalise_schema
 from hudimeta.sql import AlterTable, ColumnPlace, DeclaredColumn, TableName, quoted
 from pyspark_hudimeta.arrow_types import declared_schema, nullable, spark_schema
+from pyspark_hudimeta.plain.registration import carriers
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
 from pyspark_hudimeta.sql.declared import declared_fields
@@ -54,21 +55,29 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str = 
         return _set_default(session, entry, *statement.default, text)
     if statement.add:
         added = _placed(entry, table, statement.add)
-        text = f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({', '.join(map(_declaration, added))})"
         changes = _additions(entry, added)
+        text = f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({', '.join(map(_declaration, added))})"
     else:
         changes = _changes(entry, statement)
     if changes:
         table.alter(**changes)
     elif statement.drop:
         return session.nothing()
-    if not _alter_entry(session, entry, text) or session.entry(entry.name) is None:
+    if not _alter_entry(session, entry, text) or (now := session.entry(entry.name)) is None:
         there = table.schema.names
         declared = StructType([column for column in entry.declared if column.name in there])
         _enter_anew(session, replace(entry, declared=declared))
+    elif statement.add and _lacks_marker(now.declared):
+        _enter_anew(session, now)
     else:
         keep_comment(session.plain, entry)
     return session.nothing()
+
+
+def _lacks_marker(declared: StructType) -> bool:
+    """True where no column of text says where the table is, though there is one now: plain sessions cannot insert then."""
+    has_text = any(isinstance(column.dataType, StringType) for column in declared)
+    return has_text and not any(found.registration.insertable for found in carriers(declared))
 
 
 def _alter_entry(session: SqlSession, entry: Entry, text: str) -> bool:

@@ -18,6 +18,7 @@ from hudimeta.sql import (
     Insert,
     MergeStatement,
     Partitions,
+    PartitionVerb,
     SetTableProperties,
     Statement,
     TableName,
@@ -78,7 +79,7 @@ def _words(statement: Statement) -> str:
         case Ask():
             return statement.question.value
         case Partitions():
-            return statement.verb.value if statement.given else "MSCK REPAIR TABLE"
+            return "MSCK REPAIR TABLE" if statement.verb is PartitionVerb.ADD and not statement.given else statement.verb.value
         case Analyze():
             return "ANALYZE TABLE"
         case AlterTable() | AlterEntry() | SetTableProperties():

@@ -115,6 +115,8 @@ def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) 
         hint = f"Say {without[0]} = …, or leave it out."
         raise ConfigError("PARTITION", without[0], "a value for every column that it names", hint)
     table = opened(session, entry)
+    if statement.verb is PartitionVerb.TRUNCATE and not statement.given:
+        return _emptied(session, table)
     starred = statement.verb is not PartitionVerb.ADD
     found = [(given, partitions_like(session, entry, table, given, starred=starred)) for given in statement.given]
     if not statement.given:
@@ -134,6 +136,14 @@ def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) 
     gone = sorted({path for _, paths in found for path in paths})
     if gone:
         table.delete_partition(gone)
+    return session.nothing()
+
+
+def _emptied(session: SqlSession, table: HudiTable) -> DataFrame:
+    """Take all rows out with their file groups: deletes of them would win over a new row of the same key that is older by
+    the ordering columns."""
+    if have := table.snapshot().slices()["partition_path"].unique().to_pylist():
+        table.delete_partition(sorted(have))
     return session.nothing()
 
 
