@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
-from hudimeta.errors import ConfigError, HudiError, UnsupportedFeature
+from hudimeta.errors import ConfigError, CorruptFileError, HudiError, UnsupportedFeature
 from hudimeta.indexes.bucket.consistent_hashing import FOLDER, HashRing, RingNode, first_ring
 from hudimeta.indexes.bucket.ring_changes import RingChange, changed_ring, decode_change, encode_change, merge_nodes, split_node
 from hudimeta.services import clustering
@@ -181,6 +181,32 @@ def test_simple_buckets_stay_as_many_as_they_are(tmp_path: Path) -> None:
     table.write(Operation.UPSERT, simple_rows(range(4), 1))
     with pytest.raises(UnsupportedFeature, match="buckets"):
         Table(table.path, simple).cluster()
+
+
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_first_ring_that_apache_hudi_did_not_come_to_write_is_written(tmp_path: Path, has_rows: bool) -> None:
+    """Killed in between, on a local disk, it leaves an empty file; what would be in it follows from the number of buckets."""
+    table = written(tmp_path / "t")
+    before, path = nodes(table, "0" * 14), tmp_path / "t" / FOLDER / ("p0" if has_rows else "p7")
+    path.mkdir(exist_ok=True)
+    ring = path / f"{'0' * 14}.hashing_meta"
+    ring.write_bytes(b"")
+    if has_rows:
+        (log,) = list((tmp_path / "t/p0").glob(f".{before[0]['fileIdPrefix']}*.log.*"))[:1]
+        other = log.with_name(log.name.replace(str(before[0]["fileIdPrefix"]), "11111111-2222-3333-4444-555555555555"))
+        other.touch()
+        with pytest.raises(CorruptFileError, match="the nodes of a hash ring"):
+            Table(table.path).upsert(simple_rows([2], 3))
+        assert ring.read_bytes() == b""
+        other.unlink()
+        go_on(table, 4)
+        assert nodes(table, "0" * 14) == before
+    else:
+        rows = pa.Table.from_pylist([{"id": "k0900", "part": "p7", "ts": 4, "x": 1.0}], simple_rows([], 0).schema)
+        table.write(Operation.UPSERT, rows)
+        table.check()
+        assert len(nodes(table, "0" * 14, "p7")) == 2
+    Table(table.path).metadata.validate(deep=True).raise_if_differs()
 
 
 def test_nodes_of_a_ring() -> None:

@@ -33,6 +33,7 @@ from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.indexes.bucket.hash_keys import HASH_MASK, ring_hashes
 from hudimeta.indexes.bucket.taken_out import taken_out
 from hudimeta.storage import Storage, join
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline import Timeline
 
@@ -220,7 +221,7 @@ class HashRings:
         if newest not in marked:  # the timeline tells it only until the clustering is archived
             self._storage.put(join(FOLDER, partition, f"{newest}{COMMIT_SUFFIX}"), b"")
         path = join(FOLDER, partition, counting[-1])
-        ring = decode_ring(self._storage.read(path), path)
+        ring = self._written(path, first_ring(partition, self._count) if newest == INIT_INSTANT else None)
         if ring.partition != partition:
             raise CorruptFileError(path, 0, f"the hash ring of partition {partition!r}", f"that of {ring.partition!r}")
         return ring
@@ -252,5 +253,24 @@ class HashRings:
         try:
             self._storage.put_if_absent(path, encode_ring(ring))
         except AlreadyExists:
-            return decode_ring(self._storage.read(path), path)
+            return self._written(path, ring)
         return ring
+
+    def _written(self, path: str, known: HashRing | None) -> HashRing:
+        """The ring in a file. Where Apache Hudi was killed before it wrote it, what all would write is put there.
+
+        Args:
+            path: Of the file.
+            known: What that is, if the number of buckets is right; None where only the file tells.
+        """
+        data = self._storage.read(path)
+        if data or known is None or not self._has(known):
+            return decode_ring(data, path)
+        self._storage.put(path, encode_ring(known))
+        return known
+
+    def _has(self, ring: HashRing) -> bool:
+        """Whether all file groups on storage are buckets of a ring of their partition."""
+        names = [entry.name for entry in self._storage.list(ring.partition) if not entry.is_folder]
+        found = {file.file_id for name in names if (file := parse_base_file(name) or parse_log_file(name)) is not None}
+        return found <= {f"{node.prefix}-0" for node in ring.nodes}
