@@ -171,3 +171,17 @@ def test_the_last_field_of_a_struct_stays(attached: SparkSession, t: str, field:
     assert "no field left" in refusal(lambda: attached.sql(f"alter table {t} drop column {field}"))
     attached.sql(f"insert into {t} select 1, struct(1), array(struct(2)), map('k', struct(3))")
     assert rows(attached, t) == [(1, (1,), [(2,)], {"k": (3,)})]
+
+
+def test_the_catalog_is_told_of_a_column_that_another_write_made_wider(attached: SparkSession, t: str, tmp_path: Path) -> None:
+    place, made = f"location '{tmp_path / 't'}'", "tblproperties (primaryKey = 'id')"
+    attached.sql(f"create table {t} (id int, label string, v float) using hudimeta {place} {made}")
+    attached.sql(f"insert into {t} values (1, 'a', 1.5)")
+    wider = attached.createDataFrame([(2, "b", 0.1, "more")], "id int, label string, v double, extra string")
+    wider.write.format("hudimeta").mode("append").save(str(tmp_path / "t"))
+    assert "ALTER COLUMN … TYPE" in refusal(lambda: attached.table(t).collect())
+    attached.sql(f"alter table {t} alter column v type double")
+    assert rows(attached, t) == [(1, "a", 1.5), (2, "b", 0.1)]
+    attached.sql(f"drop table {t}")
+    attached.sql(f"create table {t} using hudimeta {place}")
+    assert rows(attached, t) == [(1, "a", 1.5, None), (2, "b", 0.1, "more")]

@@ -91,7 +91,8 @@ def fitting_share(size: int) -> int:
 
 
 def refuse_misfits(table: StructType, declared: StructType) -> None:
-    """Only a schema of the user's own can differ from the table's: better refused while planning than by a task.
+    """A schema of the user's own can differ from the table's, or that of a catalog since another write made columns wider:
+    better refused while planning than by a task.
 
     Args:
         table: The columns as the table has them.
@@ -108,5 +109,6 @@ def refuse_misfits(table: StructType, declared: StructType) -> None:
             types = [column.dataType.simpleString() for column in (ours, wanted)]
             raise SchemaError(
                 f"column {wanted.name!r} is {types[0]} in the table and cannot be read as {types[1]}",
-                "Declare the table's type, and cast in the query.",
+                "Declare the table's type, and cast in the query. ALTER TABLE … ALTER COLUMN … TYPE in an attached session "
+                "tells the table's entry in a catalog of it.",
             ) from error
