@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
+from hudimeta.errors import CorruptFileError
 from hudimeta.testing.builders import ModelledTable
 from hudimeta.types import Operation
 from tests.interop.apache_hudi import ROOT, ApacheHudi, HudiFailed
@@ -97,6 +99,47 @@ def test_we_take_back_a_write_of_hudi_that_its_metadata_table_knows(hudi: Apache
     assert _pending(path) == [dead.time]
     _go_on(path, hudi, ours, theirs, model)
     assert not _traces(path, dead.time)
+
+
+def _empty(file: Path) -> None:
+    """As Apache Hudi leaves it that was killed after it had made the file, long ago, and before it wrote it."""
+    file.write_bytes(b"")
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    os.utime(file, (1, 1))
+
+
+@pytest.mark.filterwarnings("ignore:.* is empty:hudimeta.config.HudiWarning")
+def test_both_go_on_over_an_empty_compaction_of_the_metadata_table(hudi: ApacheHudi, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    theirs.options = {"hoodie.metadata.compact.max.delta.commits": "1"}
+    rows = [row(n, 200) for n in range(10)]
+    theirs.write("upsert", rows)
+    model.put(rows)
+    _empty(sorted((path / ".hoodie/metadata/.hoodie/timeline").glob("*_*.commit"))[-1])
+    theirs.options = {}
+    _go_on(path, hudi, ours, theirs, model)
+
+
+@pytest.mark.filterwarnings("ignore:.* is empty:hudimeta.config.HudiWarning")
+def test_we_go_on_over_an_empty_commit_as_hudi_does(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """The newest one we take back when we are told to."""
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    for number, ts in ((10, 200), (20, 300)):
+        theirs.write("upsert", rows := [row(n, ts) for n in range(number)])
+        model.put(rows)
+        if ts == 200:
+            _empty(path / ".hoodie/timeline" / hudimeta.Table(path).timeline.writes[-1].file_name)
+    _go_on(path, hudi, ours, theirs, model)
+    theirs.write("upsert", _doomed())
+    newest = hudimeta.Table(path).timeline.writes[-1]
+    _empty(path / ".hoodie/timeline" / newest.file_name)
+    with pytest.raises(CorruptFileError, match=f"t.rollback\\('{newest.time}'\\)"):
+        ours.write("upsert", [row(1, 900)])
+    hudimeta.Table(path).rollback(newest.time)
+    assert not _traces(path, newest.time)
+    _go_on(path, hudi, theirs, ours, model)
 
 
 @pytest.mark.timeout(300)
