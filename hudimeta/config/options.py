@@ -22,8 +22,8 @@ from hudimeta.types import MergeMode, TableType
 
 __all__ = ["OPTIONS"]
 
-_MOST_GROUPS = 100_000
-"""File groups of an index; each is a file from the beginning on."""
+_MOST_GROUPS = 10_000
+"""File groups of an index, numbered with four digits: names with five do not stand in their order, and keys go by that."""
 
 # --- the table to create ----------------------------------------------------------------------------------------------
 
@@ -161,9 +161,11 @@ RECORD_INDEX_MIN_GROUPS = OPTIONS.bounded(
     "Fewest file groups of the record index and of a secondary index; fixed when the index is made.",
     aliases=("hoodie.metadata.global.record.level.index.min.filegroup.count",),
 )
-RECORD_INDEX_MAX_GROUPS = OPTIONS.number(
+RECORD_INDEX_MAX_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.record.index.max.filegroup.count",
     10_000,
+    0,
+    _MOST_GROUPS,
     "Most file groups of the record index and of a secondary index.",
     aliases=("hoodie.metadata.global.record.level.index.max.filegroup.count",),
 )

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.plain_arrays import array_of
-from hudimeta.metadata.keys import shard
+from hudimeta.metadata.keys import shard_to_write
 from hudimeta.table.positions import positions_by_number
 
 __all__ = ["Hashed", "MetadataDelta", "PartitionDelta", "by_group"]
@@ -71,5 +71,5 @@ def by_group(keys: pa.Array, groups: int, hashed: Hashed | None = None) -> list[
     """
     if groups == 1 or not len(keys):
         return [(0, array_of(np.arange(len(keys))))] if len(keys) else []
-    at = shard(keys if hashed is None else hashed(keys), groups)
+    at = shard_to_write(keys if hashed is None else hashed(keys), groups)
     return [(number, array_of(rows)) for number, rows in positions_by_number(at)]

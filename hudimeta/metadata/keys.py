@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.plain_arrays import array_of, fill_null, scalar_of, single_array
 from hudimeta.metadata.datum import binary_parts, join_binary
 
@@ -48,9 +48,13 @@ __all__ = [
     "secondary_keys",
     "secondary_prefixes",
     "shard",
+    "shard_to_write",
     "split_secondary_keys",
     "to_key_partition",
 ]
+
+MOST_GROUPS = 10_000
+"""Their numbers have four digits."""
 
 ALL_PARTITIONS = "__all_partitions__"
 NO_PARTITION = "."
@@ -202,6 +206,18 @@ def shard(keys: pa.Array | pa.ChunkedArray, groups: int) -> npt.NDArray[np.int32
     """
     hashes = java_hash(keys).astype(np.int64)
     return (np.abs(hashes) % groups).astype(np.int32)
+
+
+def shard_to_write(keys: pa.Array | pa.ChunkedArray, groups: int) -> npt.NDArray[np.int32]:
+    """As `shard`, where the ordinal is the number in the file id, as it is while numbers have four digits.
+
+    Raises:
+        UnsupportedFeature: More file groups than have numbers of four digits.
+    """
+    if groups > MOST_GROUPS:
+        hint = "Make the index anew with fewer: t.indexes.drop, then t.indexes.create."
+        raise UnsupportedFeature(f"writing to an index with more than {MOST_GROUPS:,} file groups ({groups:,})", hint)
+    return shard(keys, groups)
 
 
 def java_hash(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:

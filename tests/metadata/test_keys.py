@@ -11,6 +11,8 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.metadata.group_files import file_group_id
 from hudimeta.metadata.keys import (
     bloom_filter_keys,
     column_id,
@@ -22,6 +24,7 @@ from hudimeta.metadata.keys import (
     secondary_keys,
     secondary_prefixes,
     shard,
+    shard_to_write,
     split_secondary_keys,
     to_key_partition,
 )
@@ -130,3 +133,12 @@ def test_secondary_keys_as_hudi_spells_them() -> None:
 def test_the_table_without_partitions_has_a_name() -> None:
     assert (to_key_partition(""), to_key_partition("a/b")) == (".", "a/b")
     assert (from_key_partition("."), from_key_partition("a/b")) == ("", "a/b")
+
+
+def test_keys_go_by_the_order_of_names_which_is_that_of_numbers_with_four_digits() -> None:
+    names = [file_group_id("record_index", number) for number in range(10_000)]
+    assert names == sorted(names)
+    keys_of_five = pa.array(["a", "b"])
+    assert shard_to_write(keys_of_five, 10_000).tolist() == shard(keys_of_five, 10_000).tolist()
+    with pytest.raises(UnsupportedFeature, match=r"more than 10,000 file groups \(10,001\).*indexes\.create"):
+        shard_to_write(keys_of_five, 10_001)

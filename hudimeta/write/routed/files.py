@@ -20,7 +20,7 @@ from hudimeta.indexes.secondary_index.keep import value_changes
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, record_index, secondary_index
 from hudimeta.metadata.delta import Hashed
-from hudimeta.metadata.keys import secondary_heads, shard
+from hudimeta.metadata.keys import secondary_heads, shard_to_write
 from hudimeta.storage import Storage
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
@@ -58,7 +58,7 @@ class IndexOfKeys:
         """The share of each key; with an index by partition the one of the whole partition."""
         if self.by_path:
             return np.full(len(keys), path_number, np.int32)
-        return shard(keys if self.hashed is None else self.hashed(keys), self.groups)
+        return shard_to_write(keys if self.hashed is None else self.hashed(keys), self.groups)
 
 
 @dataclass(frozen=True)

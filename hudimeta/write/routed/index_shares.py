@@ -28,7 +28,7 @@ from hudimeta.indexes.registry import maintainer_for, wanted_facts
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, bloom_filters, column_stats, record_index, secondary_index
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.keys import bloom_filter_keys, shard
+from hudimeta.metadata.keys import bloom_filter_keys, shard_to_write
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.slices.slice_rows import SliceRows
@@ -252,7 +252,7 @@ def _of_filters(written: Sequence[WrittenFile], groups: int) -> list[_Item]:
     if not base:
         return []
     paths, names = (array_of([getattr(f, a) for f in base], pa.string()) for a in ("partition_path", "name"))
-    at = shard(bloom_filter_keys(paths, names), groups)
+    at = shard_to_write(bloom_filter_keys(paths, names), groups)
     items = []
     for _, places in positions_by_number(at):
         own = [base[n] for n in places.tolist()]
