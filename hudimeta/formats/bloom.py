@@ -321,7 +321,7 @@ def size_of_filter(keys: int, p: float, count: int = 0) -> tuple[int, int]:
     ln2 = math.log(2)
     bits = math.ceil(keys * (-math.log(p) / (ln2 * ln2)))
     hashes = math.ceil(ln2 * bits / keys)
-    return bits, hashes if count <= keys else math.ceil(_SHARE_OF_HASHES * ln2 * bits / count)
+    return bits, min(_MAX_HASHES, hashes if count <= keys else math.ceil(_SHARE_OF_HASHES * ln2 * bits / count))
 
 
 def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: int, hashes: int) -> tuple[BloomRow, ...]:

@@ -241,7 +241,7 @@ class LogFileWriter:
         """
         current = _Content()
         for block in self._blocks(contents, partition_path, {HeaderKey.INSTANT_TIME: self._instant, **(extra or {})}):
-            if current.is_above(self._form.file_bytes):
+            if current.blocks and current.is_above(self._form.file_bytes):
                 yield current
                 current = _Content()
             current.blocks.append(block)

@@ -282,3 +282,10 @@ def test_another_type_is_named() -> None:
 def test_text_that_holds_no_filter(text: str) -> None:
     with pytest.raises((CorruptFileError, UnsupportedFeature)):
         BloomFilter.from_base64(text)
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-320, 5e-324])
+def test_a_filter_of_next_to_no_false_positives_can_be_read(p: float) -> None:
+    keys = pa.array(["a", "b"])
+    made = BloomFilter.create_dynamic(keys, p, 10, 100)
+    assert BloomFilter.decode(made.encode(), "DYNAMIC_V0", "f").encode() == made.encode()

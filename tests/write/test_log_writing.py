@@ -56,6 +56,16 @@ def test_much_to_write_goes_to_several_files_and_blocks(tmp_path: Path, form: st
     check_all(table.storage)
 
 
+def test_a_file_for_each_block(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**MOR, FILE: "0", BLOCK: "500"})
+    table.write(Operation.INSERT, simple_rows(range(40), 1))
+    table.write(Operation.UPSERT, simple_rows(range(40), 2))
+    logs = logs_of(table.path)
+    assert len(logs) > 2
+    assert all(len(blocks) == 1 for blocks in logs.values())
+    table.check()
+
+
 def test_hfile_blocks_are_sorted_by_key(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**MOR, FORM: "hfile"})
     table.write(Operation.INSERT, simple_rows(range(20), 1))
