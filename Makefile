@@ -113,7 +113,7 @@ damage-full: ## ten thousand damages to recorded files of each format
 	@HUDIMETA_TURN=all HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
 
 damage-tables: ## a thousand damages to files of whole tables, read, written to and serviced, and as many to tables by Apache Hudi
-	@HUDIMETA_DAMAGED_TABLES=1000 $(RUN) python -m pytest tests/damage --timeout=3600 $(PYTEST_ARGS)
+	@HUDIMETA_DAMAGED_TABLES=$${HUDIMETA_DAMAGED_TABLES:-1000} $(RUN) python -m pytest tests/damage --timeout=3600 $(PYTEST_ARGS)
 
 damage-tables-full: ## forty thousand of them, hours (HUDIMETA_DAMAGED_TABLES says how many, HUDIMETA_DAMAGE_SEED which)
 	@HUDIMETA_DAMAGED_TABLES=$${HUDIMETA_DAMAGED_TABLES:-40000} $(RUN) python -m pytest tests/damage --timeout=86400 $(PYTEST_ARGS)
