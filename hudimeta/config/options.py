@@ -338,7 +338,9 @@ ROW_GROUP_BYTES = OPTIONS.count(
     "Bytes of a row group of base files, about, as its rows take them in Arrow. Not set, it has 131,072 rows at most, too.",
 )
 PAGE_BYTES = OPTIONS.count(
-    "hoodie.parquet.page.size", 1 << 20, "Bytes of a page of base files, about; a page has 8,192 rows at most."
+    "hoodie.parquet.page.size",
+    1 << 20,
+    "Bytes of a page of base files, about, and 64 where it says less; a page has 8,192 rows at most.",
 )
 DICTIONARIES = OPTIONS.flag(
     "hoodie.parquet.dictionary.enabled", True, "Columns of base files whose values come again are written with dictionaries."

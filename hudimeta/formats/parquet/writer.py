@@ -54,6 +54,8 @@ _SURELY = 0.95
 
 _LEVELS = {"gzip": 6}
 """Where Arrow's default is not what others write: its 9 takes five times as long as Java's 6, for one percent of size."""
+_LEAST_PAGE = 64
+"""Bytes. An encoder of codes counts up to 7 when it holds none; Arrow makes a page of that, and reads no row behind it."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class ParquetSettings:
         level: Of the codec, None for the usual one.
         row_group_bytes: Arrow bytes of a row group at most, see `_content_bytes` (`hoodie.parquet.block.size`).
         row_group_rows: Its rows at most; None for as many as there are.
-        page_bytes: `hoodie.parquet.page.size`.
+        page_bytes: `hoodie.parquet.page.size`; less than 64 are taken for 64.
         page_rows: Rows of a page at most; an older pyarrow knows only bytes.
         dictionary: `hoodie.parquet.dictionary.enabled`, for columns whose values come again.
         bloom: None writes no filter: then writers that use Hudi's BLOOM index cannot update the file.
@@ -240,7 +242,7 @@ def _writer_to(
         compression_level=settings.level if settings.level is not None else _LEVELS.get(codec),
         use_dictionary=[n for n in leaves if n not in plain] if settings.dictionary else False,
         write_statistics=[n for n in leaves if n not in without_statistics],
-        data_page_size=settings.page_bytes,
+        data_page_size=max(settings.page_bytes, _LEAST_PAGE),
         max_rows_per_page=settings.page_rows,
         write_page_checksum=True,
         write_page_index=True,
