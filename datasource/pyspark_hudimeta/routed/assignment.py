@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
@@ -31,7 +31,7 @@ def assigned_as_named(jvm: Jvm | None, table: str, columns: StructType, rows: Da
     So Apache Hudi takes the rows of an INSERT that names no columns. Args, raises: See `assigned`.
     """
     if jvm is None:
-        return _assigned_by_server(table, columns, rows, by_name=_has_names_of(rows.schema, columns))
+        return _assigned_by_server(table, columns, rows, by_name=_has_names_of(rows.schema, columns, _spelling()))
     try:
         return assigned(jvm, table, columns, rows, by_name=True)
     except AnalysisException as error:
@@ -74,28 +74,31 @@ def _assigned_by_server(table: str, columns: StructType, rows: DataFrame, by_nam
     policy = str(rows.sparkSession.conf.get(_POLICY))
     if policy.upper() != "ANSI":
         raise UnsupportedFeature(f"{_POLICY}={policy} through Spark Connect", f"SET {_POLICY} = ANSI, Spark's default.")
-    theirs = rows.columns
-    if len(theirs) != len(columns.names) or (by_name and {n.lower() for n in theirs} != {n.lower() for n in columns.names}):
+    theirs, spelled = rows.columns, _spelling()
+    if len(theirs) != len(columns.names) or (by_name and set(map(spelled, theirs)) != set(map(spelled, columns.names))):
         raise ConfigError(f"columns for {table}", ", ".join(theirs), f"the columns of the table: {', '.join(columns.names)}")
     given = rows if by_name else _named_by_place(rows.toDF(*columns.names), columns)
-    if not _has_names_of(given.schema, columns):
+    if not _has_names_of(given.schema, columns, spelled):
         shown = (given.schema.simpleString(), f"the fields of the table: {columns.simpleString()}")
         raise ConfigError(f"fields for {table}", *shown, "Give structs as many fields, and those of BY NAME the table's names.")
     return given.to(StructType([StructField(column.name, column.dataType) for column in columns]))
 
 
-def _has_names_of(given: DataType, wanted: DataType) -> bool:
+def _has_names_of(given: DataType, wanted: DataType, spelled: Callable[[str], str]) -> bool:
     """Whether each field of a type, and of the types in it, is found once by its name in another one that has no more."""
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        theirs = {field.name.lower(): field.dataType for field in given}
-        found = [theirs.get(field.name.lower()) for field in wanted]
+        theirs = {spelled(field.name): field.dataType for field in given}
+        found = [theirs.get(spelled(field.name)) for field in wanted]
         if not len(given) == len(theirs) == len(wanted):
             return False
-        return all(one is not None and _has_names_of(one, field.dataType) for one, field in zip(found, wanted, strict=True))
+        return all(
+            one is not None and _has_names_of(one, field.dataType, spelled) for one, field in zip(found, wanted, strict=True)
+        )
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        return _has_names_of(given.elementType, wanted.elementType)
+        return _has_names_of(given.elementType, wanted.elementType, spelled)
     if isinstance(given, MapType) and isinstance(wanted, MapType):
-        return _has_names_of(given.keyType, wanted.keyType) and _has_names_of(given.valueType, wanted.valueType)
+        both = ((given.keyType, wanted.keyType), (given.valueType, wanted.valueType))
+        return all(_has_names_of(*pair, spelled) for pair in both)
     return True  # whether the types fit is for Spark to say
 
 
@@ -179,6 +182,11 @@ def all_of_both(columns: StructType, others: Sequence[str]) -> dict[str, str]:
             hint = "Rename the column of the source, or SET spark.sql.caseSensitive = false."
             raise ConfigError("MERGE", other, f"columns of the table: {missed[other.lower()]}, in this case", hint)
     return both
+
+
+def _spelling() -> Callable[[str], str]:
+    """What two names share which are one, as the session compares names."""
+    return str if _is_case_sensitive() else str.lower
 
 
 def _is_case_sensitive() -> bool:
