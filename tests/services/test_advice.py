@@ -161,6 +161,24 @@ def test_statistics_of_a_column_that_has_none_are_named_and_built(tmp_path: Path
     assert set(table.metadata.index_definitions["column_stats"].source_fields) >= {"a", "n"}
 
 
+def test_a_record_index_that_another_index_brought_along_is_not_built_twice(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = hudimeta.Table.create(path, rows(0).schema, key="id", options=OPTIONS)
+    for number in range(8):
+        spread = pa.array([f"k{8 * one + number:07d}" for one in range(ROWS)])
+        table.insert(rows(number).set_column(0, "id", spread))
+    workload = [*WORKLOADS["points"], *(f"id = 'k{one:07d}'" for one in (404, 808, 1204, 1605))]
+    for where in workload:
+        table.scan(where).to_table()
+    before, known = bytes_read(path, workload), answers(path, workload)
+    advice = table.advise(apply=True)
+    assert [one.measure for one in advice.recommended] == [Measure.SECONDARY_INDEX, Measure.RECORD_INDEX]
+    assert len(advice.applied) == 2
+    assert {"record_index", "secondary_index_rider"} <= set(table.indexes.list()["name"].to_pylist())
+    assert bytes_read(path, workload) < before / 2
+    assert answers(path, workload) == known
+
+
 def test_one_order_of_rows_is_recommended_at_most(rides: Path) -> None:
     table = hudimeta.Table(rides, OPTIONS)
     for where in ("a < 300", "a BETWEEN 5000 AND 5200", "b < 2", "b BETWEEN 50 AND 52"):

@@ -173,7 +173,9 @@ def _built(session: WriteSession, chosen: Sequence[tuple[Candidate, Recommendati
         if one.statistics:
             yield from _with_statistics(session, one.statistics)
         session.reload()
-        if one.record_index and record_index.PARTITION not in session.properties.metadata_partitions:
+        asked = one.record_index or one.measure is Measure.RECORD_INDEX
+        # One that was chosen before may have brought it along.
+        if asked and record_index.PARTITION not in session.properties.metadata_partitions:
             yield str(create_index(session, kind=record_index.PARTITION))
         if one.measure is Measure.CLUSTERING:
             options = clustering_options(session.options, one.columns, one.layout, mean)
@@ -183,8 +185,6 @@ def _built(session: WriteSession, chosen: Sequence[tuple[Candidate, Recommendati
             yield str(_expression(session, one))
         elif one.measure is Measure.SECONDARY_INDEX:
             yield str(create_index(session, kind="secondary_index", columns=one.columns))
-        elif one.measure is Measure.RECORD_INDEX:
-            yield str(create_index(session, kind=record_index.PARTITION))
 
 
 def _expression(session: WriteSession, one: Candidate) -> object:
