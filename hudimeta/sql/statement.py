@@ -382,8 +382,7 @@ class Partitions:
     """ALTER TABLE … ADD or DROP PARTITION, TRUNCATE TABLE [… PARTITION].
 
     Attributes:
-        given: Of each PARTITION; none for all that TRUNCATE finds, and where a catalog shall look for partitions (MSCK REPAIR,
-            RECOVER).
+        given: Of each PARTITION; none for all that TRUNCATE finds, and where MSCK REPAIR and RECOVER look for partitions.
         lenient: IF EXISTS, IF NOT EXISTS.
     """
 
