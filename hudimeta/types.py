@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 __all__ = [
     "COPYING_OPERATIONS",
     "META_COLUMNS",
+    "MOST_GROUPS",
     "Action",
     "FileGroupId",
     "Instant",
@@ -27,6 +28,9 @@ META_COLUMNS: tuple[str, ...] = (
     "_hoodie_file_name",
 )
 """The five columns that lead every base file, in their order."""
+
+MOST_GROUPS = 10_000
+"""File groups of an index, numbered with four digits: names with five do not stand in their order, and keys go by that."""
 
 
 class TableType(enum.Enum):

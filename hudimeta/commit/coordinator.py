@@ -97,8 +97,7 @@ class Coordinator:
     # Begin
 
     def recover(self, *, undoing: bool = False) -> tuple[str, ...]:
-        """Roll back what dead writers left, finish cleans that died; idempotent. Returns the writers' instants. `undoing`: the
-        newest write is to be taken back, so its file may be empty, which else raises CorruptFileError."""
+        """As `Recovery.everywhere`, and finish cleans that died; idempotent. Returns the instants of the dead writers."""
         undone = self._recovery.everywhere(undoing=undoing)
         self._finish_cleans(self._properties.load_timeline(self._storage))
         if self._metadata is not None:

@@ -68,7 +68,10 @@ class Recovery:
         """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once.
 
         Args:
-            undoing: See `Coordinator.recover`.
+            undoing: The newest write is to be taken back, so its file may be empty.
+
+        Raises:
+            CorruptFileError: It is empty, and is not to be taken back.
         """
         with self._lock.held():
             timeline = self._load()

@@ -19,12 +19,9 @@ from hudimeta.config.stream_options import *  # noqa: F403
 from hudimeta.config.texts import parse_number
 from hudimeta.config.window_options import *  # noqa: F403
 from hudimeta.config.write_options import *  # noqa: F403
-from hudimeta.types import MergeMode, TableType
+from hudimeta.types import MOST_GROUPS, MergeMode, TableType
 
 __all__ = ["OPTIONS"]
-
-_MOST_GROUPS = 10_000
-"""File groups of an index, numbered with four digits: names with five do not stand in their order, and keys go by that."""
 
 # --- the table to create ----------------------------------------------------------------------------------------------
 
@@ -137,7 +134,7 @@ COLUMN_STATS_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.index.column.stats.file.group.count",
     2,
     1,
-    _MOST_GROUPS,
+    MOST_GROUPS,
     "File groups of the column statistics; fixed at creation.",
 )
 PARTITION_STATS = OPTIONS.flag(
@@ -158,7 +155,7 @@ RECORD_INDEX_MIN_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.record.index.min.filegroup.count",
     10,
     0,
-    _MOST_GROUPS,
+    MOST_GROUPS,
     "Fewest file groups of the record index and of a secondary index; fixed when the index is made.",
     aliases=("hoodie.metadata.global.record.level.index.min.filegroup.count",),
 )
@@ -166,7 +163,7 @@ RECORD_INDEX_MAX_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.record.index.max.filegroup.count",
     10_000,
     0,
-    _MOST_GROUPS,
+    MOST_GROUPS,
     "Most file groups of the record index and of a secondary index.",
     aliases=("hoodie.metadata.global.record.level.index.max.filegroup.count",),
 )
@@ -199,14 +196,14 @@ BLOOM_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.index.bloom.filter.file.group.count",
     4,
     1,
-    _MOST_GROUPS,
+    MOST_GROUPS,
     "File groups of the bloom filters; fixed when they are built.",
 )
 EXPRESSION_GROUPS = OPTIONS.bounded(
     "hoodie.metadata.index.expression.file.group.count",
     2,
     1,
-    _MOST_GROUPS,
+    MOST_GROUPS,
     "File groups of an expression index; fixed when it is built.",
 )
 INDEX_TIMEZONE = OPTIONS.text(

@@ -82,7 +82,7 @@ class GroupFinder(MetadataCommits):
     # From commits
 
     def found_ahead(self, partition: str) -> None:
-        """Read the commits by which `named` finds a partition's base files; of a partition that it found nothing."""
+        """Read the commits by which `named` finds a partition's base files; nothing where it has found them."""
         if partition not in self._listed and partition not in self._named:
             self._read_first_layout()
             self.newest_bases(partition)

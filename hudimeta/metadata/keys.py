@@ -31,6 +31,7 @@ import xxhash
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.plain_arrays import array_of, fill_null, scalar_of, single_array
 from hudimeta.metadata.datum import binary_parts, join_binary
+from hudimeta.types import MOST_GROUPS
 
 __all__ = [
     "ALL_PARTITIONS",
@@ -52,9 +53,6 @@ __all__ = [
     "split_secondary_keys",
     "to_key_partition",
 ]
-
-MOST_GROUPS = 10_000
-"""Their numbers have four digits."""
 
 ALL_PARTITIONS = "__all_partitions__"
 NO_PARTITION = "."

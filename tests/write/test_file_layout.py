@@ -186,7 +186,7 @@ def test_no_more_small_files_receive_new_rows_than_are_asked_for(tmp_path: Path,
 
 @pytest.mark.parametrize("size", [1, 6, 64])
 def test_rows_of_lists_are_read_back_from_the_smallest_pages(tmp_path: Path, size: int) -> None:
-    """Arrow writes an empty page before the first row of a list then, and readers see no row behind it."""
+    """Arrow writes an empty page before the first row of a list then, and readers see no row after it."""
     lists = pa.table({"id": ["a"], "seen": [[1, 2]], "by": pa.array([[("k", 1.5)]], pa.map_(pa.string(), pa.float64()))})
     table = hudimeta.Table.create(tmp_path / "t", lists.schema, key="id", options={PAGE: size})
     table.insert(lists)

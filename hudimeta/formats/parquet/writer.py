@@ -55,7 +55,7 @@ _SURELY = 0.95
 _LEVELS = {"gzip": 6}
 """Where Arrow's default is not what others write: its 9 takes five times as long as Java's 6, for one percent of size."""
 _LEAST_PAGE = 64
-"""Bytes. An encoder of codes counts up to 7 when it holds none; Arrow makes a page of that, and reads no row behind it."""
+"""Bytes. An encoder of codes counts up to 7 when it holds none; Arrow makes a page of that, and reads no row after it."""
 
 
 @dataclass(frozen=True)

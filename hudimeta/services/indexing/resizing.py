@@ -42,13 +42,11 @@ from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import Storage
 from hudimeta.timeline import Timeline, TimelineWriter
-from hudimeta.types import Action, State
+from hudimeta.types import MOST_GROUPS, Action, State
 
 __all__ = ["resize"]
 
 _PARTITION = record_index.PARTITION
-_MOST = 10_000
-"""Hudi makes no more."""
 
 
 def resize(session: WriteSession, groups: int, *, dry_run: bool = False) -> IndexReport:
@@ -110,8 +108,8 @@ def _check(table: MetadataTable, have: tuple[FileGroup, ...], groups: int) -> No
     if definition is not None and definition.is_partitioned:
         hint = "Each partition of the table has file groups of its own; drop the index and create it over the whole table."
         raise UnsupportedFeature("resizing a record index that is kept by partition", hint)
-    if not 0 < groups <= _MOST:
-        raise ConfigError("groups", groups, f"a number from 1 to {_MOST:,}")
+    if not 0 < groups <= MOST_GROUPS:
+        raise ConfigError("groups", groups, f"a number from 1 to {MOST_GROUPS:,}")
     unusable = table.taken_out(_PARTITION) & {file_group_id(_PARTITION, number) for number in range(groups)}
     if unusable:
         hint = (
