@@ -113,6 +113,39 @@ def test_filters_in_every_notation_and_projection(trips: hudimeta.Table) -> None
     assert sorted(narrow.column("ts").to_pylist()) == [2, 3], "the column of the predicate need not be returned"
 
 
+def test_names_of_columns_stand_between_backticks_as_in_spark(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a"], "place": pa.array([{"x": 1, "y": 2}]), "order": [3]})
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id")
+    table.insert(rows)
+    quoted = hudimeta.Table(table.path, {"hudimeta.columns": "`order`, `Place`.`x`,place.`y`"})
+    assert quoted.scan().to_table().to_pydict() == {"order": [3], "place.x": [1], "place.y": [2]}
+    assert table.scan(columns="`order`,id").to_table().to_pydict() == {"order": [3], "id": ["a"]}
+    assert table.scan(columns=["`order`", "id"]).to_table().column_names == ["order", "id"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ("`place.x`", "columns of the table: .*place"),
+        ("`id, order`", "columns of the table: "),
+        ("`id", "allowed is names separated by commas"),
+        ("`id``", "allowed is names separated by commas"),
+        ("i`d`", "Backticks stand in pairs around whole parts"),
+        ("`place``x`", "columns of the table: "),
+        ("``", "Backticks stand in pairs around whole parts|columns of the table"),
+    ],
+)
+def test_what_stands_between_backticks_is_one_name(tmp_path: Path, columns: str, text: str) -> None:
+    rows = pa.table({"id": ["a"], "place": pa.array([{"x": 1}]), "order": [3]})
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id")
+    for wanted in (
+        lambda: table.scan(columns=columns),
+        lambda: hudimeta.Table(table.path, {"hudimeta.columns": columns}).scan(),
+    ):
+        with pytest.raises(ConfigError, match=text):
+            wanted().schema  # noqa: B018 - looks at the table
+
+
 def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
     table = hudimeta.Table(trips.path, {"hudimeta.filter": "month = '01'", "hudimeta.columns": "id, month"})
     assert table.scan().to_table().to_pydict() == {"id": ["a", "b"], "month": ["01", "01"]}

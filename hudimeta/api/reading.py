@@ -87,7 +87,7 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
     kind = request.kind(options)
     refuse_range(kind, options, request.begin, request.end, request.as_of)
     given = request.columns
-    columns = COLUMNS.parse(given) if isinstance(given, str) else given
+    columns = options.having({COLUMNS.key: given}).get(COLUMNS) if isinstance(given, str) else given
     columns = columns if columns is not None else options.get(COLUMNS) or None
     where = _read(request.where if request.where is not None else options.get(FILTER))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping
 
+from hudimeta.config.column_names import name_parts
 from hudimeta.config.options import OPTIONS
 from hudimeta.config.read_options import (
     AS_OF,
@@ -72,7 +73,7 @@ def check_of_a_write(given: Mapping[str, str], columns: Collection[str]) -> None
     for key, value in given.items():
         option = OPTIONS.find(key)
         if option is COLUMNS:
-            named = {name.lower() for name in COLUMNS.parse(value)}
+            named = {".".join(name_parts(name) or (name,)).lower() for name in OPTIONS.read({key: value}).get(COLUMNS)}
             others = [name for name in columns if named and name.lower() not in named and name not in META_COLUMNS]
             if others:
                 hint = f"Leave {key} out of the write, and select the columns of the rows: they have {', '.join(others)} too."

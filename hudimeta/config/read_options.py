@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hudimeta.config.column_names import parse_column_names
+from hudimeta.config.option import Option
 from hudimeta.config.registry import OPTIONS
 from hudimeta.types import QueryType
 
@@ -59,7 +61,9 @@ METADATA_ENABLE = OPTIONS.flag(
 FILTER = OPTIONS.text(
     "hudimeta.filter", None, "A SQL predicate in Spark's dialect: skips files and drops rows, as where would."
 )
-COLUMNS = OPTIONS.listing("hudimeta.columns", "Columns to read, in this order; all when not set.")
+_COLUMNS_DOC = "Columns to read, in this order; all when not set. Names may stand between backticks, as in SQL."
+_ALL: tuple[str, ...] = ()
+COLUMNS = OPTIONS.add(Option("hudimeta.columns", parse_column_names, _ALL, "names separated by commas", _COLUMNS_DOC))
 PARTITIONS = OPTIONS.text(
     "hudimeta.partitions",
     None,

@@ -15,6 +15,7 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.archived_range import first_unarchived
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
+from hudimeta.read.column_names import found_column
 from hudimeta.read.incremental import IncrementalRange, Moment
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note
 from hudimeta.read.scan import Scan
@@ -190,6 +191,7 @@ def _row(change: GroupChange) -> dict[str, object]:
 
 
 def _chosen(columns: Sequence[str]) -> tuple[str, ...]:
+    columns = [found_column(name, CHANGE_SCHEMA)[0] or name for name in columns]
     unknown = [name for name in columns if name not in CHANGE_SCHEMA.names]
     if unknown or not columns or len(set(columns)) < len(columns):
         allowed = f"columns of a CDC query, each once: {', '.join(CHANGE_SCHEMA.names)}"

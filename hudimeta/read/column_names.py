@@ -1,4 +1,7 @@
-"""Which column a name means: as the table spells it, else without case, else a field of a struct by its dotted name."""
+"""Which column a name means: as the table spells it, else without case, else a field of a struct by its dotted name.
+
+Between backticks a part of a name is what it is, as in Spark: `` `a.b` `` is no field of `a`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import difflib
 
 import pyarrow as pa
 
+from hudimeta.config import name_parts
 from hudimeta.errors import ConfigError
 
 __all__ = ["cheapest_column", "found_column", "known_column"]
@@ -30,24 +34,27 @@ def found_column(name: str, schema: pa.Schema) -> tuple[str | None, str]:
     same = [known for known in schema.names if known.lower() == name.lower()]
     if len(same) == 1:
         return str(same[0]), ""
-    nested = _nested(name, schema)
-    if nested is not None:
-        return nested, ""
+    parts = name_parts(name) if "`" in name else tuple(name.split("."))
+    if parts is None:
+        return None, "Backticks stand in pairs around whole parts of a name: `a.b`.`c`; one in a name is written twice."
+    spelled = _spelled(parts, schema)
+    if spelled is not None:
+        return ".".join(spelled), ""
     close = difflib.get_close_matches(name, schema.names, n=1)
     return None, f"Did you mean {close[0]}?" if close else ""
 
 
-def _nested(name: str, schema: pa.Schema) -> str | None:
-    """The dotted name of a field of a struct as the table spells it; None when there is none."""
+def _spelled(parts: tuple[str, ...], schema: pa.Schema) -> tuple[str, ...] | None:
+    """The path of a column, or a field of a struct, as the table spells it; None when there is none."""
     spelled: list[str] = []
     fields = list(schema)
-    for part in name.split("."):
+    for part in parts:
         found = [f for f in fields if f.name == part] or [f for f in fields if f.name.lower() == part.lower()]
         if len(found) != 1:
             return None
         spelled.append(found[0].name)
         fields = list(found[0].type) if pa.types.is_struct(found[0].type) else []
-    return ".".join(spelled)
+    return tuple(spelled)
 
 
 def cheapest_column(schema: pa.Schema) -> str:

@@ -33,7 +33,7 @@ def test_what_says_which_rows_a_read_returns_is_refused(key: str, value: str, sa
 def test_columns_must_be_those_of_the_rows() -> None:
     with pytest.raises(ConfigError, match=r"hudimeta\.columns.*select the columns of the rows: they have Fare too"):
         check_of_a_write({"hudimeta.columns": "id"}, ROWS)
-    for named in ("fare, id", "id,fare,more", ""):
+    for named in ("fare, id", "id,fare,more", "`Fare`,`id`", ""):
         check_of_a_write({"hudimeta.columns": named}, ROWS)
 
 

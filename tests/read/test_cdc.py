@@ -263,7 +263,7 @@ def test_options_ask_for_changes_as_arguments_do(table: hudimeta.Table) -> None:
         "hoodie.datasource.query.type": "incremental",
         "hoodie.datasource.query.incremental.format": "cdc",
         "hoodie.datasource.read.begin.instanttime": "earliest",
-        "hudimeta.columns": "op,ts_ms",
+        "hudimeta.columns": "op,`ts_ms`",
     }
     by_options = hudimeta.Table(table.path, options).scan().to_table()
     assert by_options.equals(table.scan(columns=["op", "ts_ms"], query_type="cdc", begin="earliest").to_table())

@@ -56,6 +56,8 @@ def test_meta_columns_come_first_and_every_column_is_nullable(spark: SparkSessio
 @pytest.mark.oldest
 def test_columns_are_chosen_by_option_and_by_schema(spark: SparkSession, table: Path) -> None:
     assert load(spark, table, **{"hudimeta.columns": "x, id"}).columns == ["x", "id"]
+    assert load(spark, table, **{"hudimeta.columns": "`x`, `ID`"}).where("id < 2").select("x").columns == ["x"]
+    assert "names separated by commas" in refusal(lambda: load(spark, table, **{"hudimeta.columns": "`x, id"}))
     frame = spark.read.format("hudimeta").schema("part string, id bigint").load(str(table))
     assert sorted(map(tuple, frame.collect()))[:2] == [("p0", 0), ("p0", 5)]
     wider = spark.read.format("hudimeta").schema("ID bigint, ts double").load(str(table))

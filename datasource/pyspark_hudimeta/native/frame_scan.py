@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
+from hudimeta.config import quoted_name
 from hudimeta.config.options import (
     AS_OF,
     COLUMNS,
@@ -156,7 +157,7 @@ class FrameScan:
     def _shown(self, frame: DataFrame, name: str) -> Column | str:
         """A column, or a field of a struct under its dotted name."""
         path = path_of(name, self._needed)
-        return _quoted(name) if len(path) == 1 else frame[".".join(_quoted(part) for part in path)].alias(name)
+        return quoted_name(name) if len(path) == 1 else frame[quoted_name(*path)].alias(name)
 
     def _conditions(self) -> list[str]:
         """What rows have to satisfy: the user's own words where Spark knows them too, else the engine's rendering."""
@@ -174,6 +175,11 @@ class FrameScan:
 
     # The Python source
 
+    @property
+    def _written_names(self) -> list[str]:
+        """What is returned, as the option takes it."""
+        return [quoted_name(*path_of(name, self._scan.task.table_schema)) for name in self._scan.schema.names]
+
     def _from_python(self, slices: pa.Table | None) -> DataFrame:
         """Rows through the Python source.
 
@@ -181,7 +187,7 @@ class FrameScan:
             slices: What to read; None where it plans by itself.
         """
         options = {key: str(value) for key, value in self._options.items() if not _is_any(key)}
-        options |= {**self._asked.options, COLUMNS.key: ",".join(self._scan.schema.names)}
+        options |= {**self._asked.options, COLUMNS.key: ",".join(self._written_names)}
         bound = self._bound
         if bound is not None:
             options[FILTER.key] = to_sql(bound.expr, exact=True)
@@ -192,7 +198,3 @@ class FrameScan:
 
 def _is_any(key: str) -> bool:
     return any(key.lower() in (option.key, *option.aliases) for option in _OF_A_READ)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

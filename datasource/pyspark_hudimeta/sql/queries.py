@@ -189,7 +189,7 @@ class _Exchange:
         frame = self._session.spark.read.format("hudimeta").options(**options).load(entry.location)
         shown = _in_order(entry, frame.columns, with_meta=self._with_meta)
         if self._lasts:
-            options |= {COLUMNS.key: ",".join(shown), PATH.key: entry.location}
+            options |= {COLUMNS.key: ",".join(map(quoted, shown)), PATH.key: entry.location}
             stated = ", ".join(f"{literal(key)} {literal(value)}" for key, value in sorted(options.items()))
             name = f"_hudimeta_read_{zlib.crc32(stated.encode())}"
             self._session.plain(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING hudimeta OPTIONS ({stated})")
