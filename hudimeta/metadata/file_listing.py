@@ -226,7 +226,7 @@ class FileListing:
         if len(keys) > KEPT_KEYS:
             return self._look_in_base(base, keys)
         places = {key: (base.path, base.size or 0, key) for key in keys}
-        known = {key: self._kept[place] for key, place in places.items() if place in self._kept}
+        known = {key: found for key, place in places.items() if (found := self._kept.get(place)) is not None}
         new = [key for key in keys if key not in known]
         if new:
             found = self._look_in_base(base, new)

@@ -72,7 +72,8 @@ class SliceFiles:
             counted: Whether an instant was completed then. Logs of others may have been written anew since.
         """
         self._bases |= earlier._bases
-        self._logs |= {path: found for path, found in earlier._logs.items() if all(counted(entry.instant) for entry in found)}
+        logs = earlier._logs.copy()  # another thread may be reading by the earlier moment just now
+        self._logs |= {path: found for path, found in logs.items() if all(counted(entry.instant) for entry in found)}
 
     def base(self, file: GroupBaseFile) -> HFileReader:
         """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
@@ -102,7 +103,7 @@ class SliceFiles:
         """Read log files at once."""
         missing = {log.path: log.size for log in logs if log.path not in self._logs}
         if self._kept is not None:
-            self._logs |= {path: self._kept.logs[path] for path in missing if path in self._kept.logs}
+            self._logs |= {path: found for path in missing if (found := self._kept.logs.get(path)) is not None}
         sizes = {path: size for path, size in missing.items() if path not in self._logs}
         with _telling_what_is_gone():
             read = at_once(self._storage.read, list(sizes), self._storage)

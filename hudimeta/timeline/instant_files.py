@@ -41,7 +41,7 @@ class InstantFiles:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was read travels to other processes; what was decoded from it does not."""
-        return vars(self) | {"_records": {}}
+        return vars(self) | {"_bytes": self._bytes.copy(), "_records": {}}
 
     def follow(self, earlier: InstantFiles, *, small: bool = False) -> None:
         """Take over what an earlier listing of the folder has read of completed files that have not changed since.
@@ -50,11 +50,13 @@ class InstantFiles:
             earlier: The files of that listing.
             small: Leave out large files, and those whose age the store does not tell.
         """
-        same = {name for name in earlier._bytes if self._ages.get(name, ()) == earlier._ages.get(name)}
+        # Another thread may be reading by the earlier listing just now.
+        read, decoded = earlier._bytes.copy(), earlier._records.copy()
+        same = {name for name in read if self._ages.get(name, ()) == earlier._ages.get(name)}
         if small:
-            same = {name for name in same if self._ages[name][1] > 0 and len(earlier._bytes[name]) <= HANDED_ON_BYTES}
-        self._bytes |= {name: earlier._bytes[name] for name in same}
-        self._records |= {key: record for key, record in earlier._records.items() if key[0] in same}
+            same = {name for name in same if self._ages[name][1] > 0 and len(read[name]) <= HANDED_ON_BYTES}
+        self._bytes |= {name: read[name] for name in same}
+        self._records |= {key: record for key, record in decoded.items() if key[0] in same}
 
     def prefetch(self, names: Iterable[str]) -> None:
         """Read several files at once."""
