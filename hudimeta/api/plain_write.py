@@ -242,7 +242,7 @@ class PlainWrite:
             HudiError: Nothing was published; call `abort`.
         """
         storage = metered(self._storage(), self.options)  # what tasks do stands in the report
-        mark = len(storage.log)
+        mark = storage.log.mark()
         results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
         session = WriteSession(storage, self.options)
         report = run_write(session, partial(self._settled_and_published, results))

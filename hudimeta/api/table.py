@@ -223,7 +223,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
 
     def _moment_of_reads(self, as_of: str | None) -> tuple[Snapshot, int]:
         """The snapshot that a scan reads, and where the request log stood before it was asked for."""
-        mark = 0 if self._unread else len(self._snapshot.storage.log)
+        mark = 0 if self._unread else self._snapshot.storage.log.mark()
         return self.snapshot(as_of), mark
 
     def file_slices(self, as_of: str | None = None) -> pa.Table:

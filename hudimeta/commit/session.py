@@ -153,7 +153,7 @@ class WriteSession:
 
     def request_mark(self) -> int:
         """Where the log of requests stands now; 0 for a storage that counts none."""
-        return len(self.storage.log) if isinstance(self.storage, CountingStorage) else 0
+        return self.storage.log.mark() if isinstance(self.storage, CountingStorage) else 0
 
     def requests_since(self, mark: int) -> Mapping[tuple[str, str], int]:
         """Requests since a mark, by (kind, purpose), those of tasks in other processes included."""

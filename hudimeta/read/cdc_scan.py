@@ -167,7 +167,7 @@ class ChangeScan(Scan):
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
             requests=requests.by_purpose(self._opened.mark),
-            bytes_read=sum(r.n_bytes for r in requests.since(self._opened.mark)),
+            bytes_read=requests.n_bytes(self._opened.mark),
             seconds={"open": snapshot.seconds, "read": self._read_seconds},
         )
 

@@ -78,7 +78,7 @@ def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
         PredicateError: The predicate does not fit the table.
     """
     snapshot, changes = moment.snapshot, moment.changes
-    mark = len(snapshot.storage.log) if moment.mark is None else moment.mark
+    mark = snapshot.storage.log.mark() if moment.mark is None else moment.mark
     slices = range_slices(snapshot, changes) if changes is not None else None
     snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
     full = (snapshot.schema if changes is not None else schema_of_a_plan(snapshot)).arrow

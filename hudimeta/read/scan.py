@@ -384,7 +384,7 @@ class Scan:
             blocks_outdone=counts.blocks_outdone,
             spilled=counts.spilled,
             requests=requests.by_purpose(self._opened.mark),
-            bytes_read=sum(r.n_bytes for r in requests.since(self._opened.mark)),
+            bytes_read=requests.n_bytes(self._opened.mark),
             seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},
             planned=replace(planned.decisions, ruled_out=dict(counts.ruled_out)),
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from hudimeta.metering import NO_METER, Meter
@@ -17,6 +18,9 @@ from hudimeta.storage.retrying import RetryingStorage
 from hudimeta.storage.staged import BeforeNamed, NewFile, Staged
 
 __all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "kept_by", "purpose_of"]
+
+REQUESTS_KEPT, MARKS_KEPT = 1 << 14, 1 << 8
+"""By a log."""
 
 
 class RequestKind(enum.Enum):
@@ -97,45 +101,102 @@ class Request:
         return purpose_of(self.path)
 
 
+@dataclass
+class _Sums:
+    """What requests come to. Attributes: by_purpose: How many, by (kind, purpose)."""
+
+    by_purpose: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused: int = 0
+    n_bytes: int = 0
+
+    def add(self, request: Request) -> None:
+        """Count one more."""
+        self.by_purpose[request.kind.value, request.purpose] += 1
+        self.refused += request.refused
+        self.n_bytes += request.n_bytes
+
+    def after(self, earlier: _Sums) -> _Sums:
+        """What came after earlier ones, as a value of its own."""
+        counts = self.by_purpose - earlier.by_purpose
+        return _Sums(counts, self.refused - earlier.refused, self.n_bytes - earlier.n_bytes)
+
+
 class RequestLog:
     """All requests since it was made; safe for many threads.
 
+    The newest are kept one by one. Of those before them the sums are known since any of the last marks: a table may be open for
+    days, and scans and commits report their requests.
+
     Attributes:
         meter: Counts what else is done on the storage.
+        marks: The last places that `mark` gave, and the beginning, with what the requests before them come to.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._requests: list[Request] = []
+        self._requests: deque[Request] = deque(maxlen=REQUESTS_KEPT)
+        self._made, self._sums = 0, _Sums()
+        self.marks = {0: _Sums()}
         self.meter: Meter = NO_METER
 
     def add(self, kind: RequestKind, path: str, n_bytes: int = 0, refused: bool = False) -> None:
         """Record one request."""
+        request = Request(kind, path, n_bytes, refused)
         with self._lock:
-            self._requests.append(Request(kind, path, n_bytes, refused))
+            self._requests.append(request)
+            self._sums.add(request)
+            self._made += 1
 
     def __len__(self) -> int:
-        return len(self._requests)
+        return self._made
+
+    def mark(self) -> int:
+        """How many requests there were so far; the others tell of those after it, however many they become."""
+        with self._lock:
+            if self._made not in self.marks:
+                self.marks[self._made] = self._sums.after(_Sums())
+                for oldest in list(self.marks)[1:-MARKS_KEPT]:  # the first is the beginning, which stays
+                    del self.marks[oldest]
+            return self._made
 
     def since(self, mark: int) -> tuple[Request, ...]:
-        """The requests after the first `mark`; `len(log)` taken earlier is a mark."""
+        """The requests after the first `mark`, as far as they are kept."""
         with self._lock:
-            return tuple(self._requests[mark:])
+            return self._kept_since(mark)
+
+    def _kept_since(self, mark: int) -> tuple[Request, ...]:
+        return tuple(islice(self._requests, max(0, mark - self._made + len(self._requests)), None))
+
+    def _sums_since(self, mark: int) -> _Sums:
+        with self._lock:
+            if mark in self.marks:
+                return self._sums.after(self.marks[mark])
+            sums = _Sums()
+            for request in self._kept_since(mark):
+                sums.add(request)
+            return sums
 
     def counts(self, mark: int = 0) -> Mapping[str, int]:
         """Requests by kind since `mark`, for example {"GET": 6, "LIST": 2}."""
-        return dict(Counter(r.kind.value for r in self.since(mark)))
+        found: Counter[str] = Counter()
+        for (kind, _), number in self.by_purpose(mark).items():
+            found[kind] += number
+        return dict(found)
 
     def by_purpose(self, mark: int = 0) -> Mapping[tuple[str, str], int]:
         """Requests by (kind, purpose) since `mark`."""
-        return dict(Counter((r.kind.value, r.purpose) for r in self.since(mark)))
+        return dict(self._sums_since(mark).by_purpose)
 
     def refused(self, mark: int = 0) -> int:
         """How many requests since `mark` the store refused, asking for fewer; each is counted among its kind as well."""
-        return sum(r.refused for r in self.since(mark))
+        return self._sums_since(mark).refused
+
+    def n_bytes(self, mark: int = 0) -> int:
+        """Bytes that requests since `mark` moved."""
+        return self._sums_since(mark).n_bytes
 
     def paths(self, kind: RequestKind, mark: int = 0) -> list[str]:
-        """Paths of the requests of one kind since `mark`, in order."""
+        """Paths of the requests of one kind since `mark`, in order, as far as they are kept."""
         return [r.path for r in self.since(mark) if r.kind is kind]
 
 
