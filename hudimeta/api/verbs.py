@@ -131,6 +131,11 @@ def run_write(session: WriteSession, write: Callable[[WriteSession], CommitRepor
         return run_due_services(session, report)
 
 
+def _session(storage: Storage, options: Options) -> WriteSession:
+    """Of a write that looks at the table as soon as it is opened."""
+    return WriteSession(storage, options, at_once=True)
+
+
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
     """Write rows; see the verbs of `hudimeta.Table`."""
     stream = as_stream(data)
@@ -145,7 +150,7 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
 
         return with_first_schema(session, operation, rows.schema, lambda: write_prepared(session, operation, make))
 
-    return run_write(WriteSession(storage, options), run)
+    return run_write(_session(storage, options), run)
 
 
 def _write_stream(session: WriteSession, operation: Operation, stream: pa.RecordBatchReader) -> CommitReport:
@@ -167,7 +172,7 @@ def delete_where(storage: Storage, options: Options, where: Where) -> CommitRepo
     """Delete rows by a predicate; see `hudimeta.Table.delete`."""
     from hudimeta.write import row_changes
 
-    return run_write(WriteSession(storage, options), lambda session: row_changes.delete_where(session, where))
+    return run_write(_session(storage, options), lambda session: row_changes.delete_where(session, where))
 
 
 def update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Where | None) -> CommitReport:
@@ -176,7 +181,7 @@ def update(storage: Storage, options: Options, assignments: Mapping[str, Any], w
 
     if not assignments:
         raise ConfigError("set", assignments, "at least one column and its new value")
-    return run_write(WriteSession(storage, options), lambda session: row_changes.update_where(session, assignments, where))
+    return run_write(_session(storage, options), lambda session: row_changes.update_where(session, assignments, where))
 
 
 def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
@@ -184,7 +189,7 @@ def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tup
     from hudimeta.write.merge_builder import MergeBuilder
 
     rows = without_views(as_table(source))
-    return MergeBuilder(rows, on, *aliases, lambda changes: run_write(WriteSession(storage, options), changes))
+    return MergeBuilder(rows, on, *aliases, lambda changes: run_write(_session(storage, options), changes))
 
 
 def alter(storage: Storage, options: Options, **change: Any) -> CommitReport:
@@ -223,7 +228,7 @@ def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str |
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
     """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
     names = [partitions] if isinstance(partitions, str) else list(partitions)
-    return run_write(WriteSession(storage, options), lambda session: delete_partitions(session, names))
+    return run_write(_session(storage, options), lambda session: delete_partitions(session, names))
 
 
 def compact(

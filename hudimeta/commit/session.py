@@ -22,9 +22,11 @@ from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metering import meter_of
 from hudimeta.slices.merge_rules import MergeRules
+from hudimeta.snapshot.opened_ahead import properties_and_timeline
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.snapshot.table_schema import refuse_foreign_write
 from hudimeta.storage import CountingStorage, Storage
+from hudimeta.storage.at_once import reads_ahead
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
@@ -45,6 +47,7 @@ class WriteSession:
         clock: The present.
         engine: Where file groups are written.
         in_task: This process runs a task of a write that another one began, and may end before the task does.
+        at_once: The table is looked at next: of a far-away one the timeline is asked for beside the properties.
 
     Raises:
         TableNotFound, UnsupportedTableVersion, UnsupportedFeature: The table cannot be written by us, with the reason.
@@ -59,6 +62,7 @@ class WriteSession:
         engine: Engine | None = None,
         *,
         in_task: bool = False,
+        at_once: bool = False,
     ) -> None:
         self.storage, self.options, self.in_task = storage, options, in_task
         self.engine: Engine = engine or LocalEngine()
@@ -67,7 +71,11 @@ class WriteSession:
         self._counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
         self.mark = self.request_mark()
         self.attempt = 1
-        self.properties = load_properties(storage)
+        self._listed: Timeline | None = None
+        if at_once and reads_ahead(storage):
+            self.properties, self._listed = properties_and_timeline(storage)
+        else:
+            self.properties = load_properties(storage)
         check_supported(self.properties, options)
         self.concurrency = Concurrency.of(options, self.properties)
         clock = clock or SystemClock()
@@ -101,6 +109,7 @@ class WriteSession:
 
     def reload(self) -> None:
         """Look at the table's properties again, for another try after somebody else changed the table."""
+        self._listed = None
         self.properties = load_properties(self.storage)
         check_supported(self.properties, self.options)
         self.concurrency = Concurrency.of(self.options, self.properties)
@@ -167,8 +176,9 @@ class WriteSession:
         return Snapshot.for_write(self._counted, self.properties, timeline, self.options, self.notes)
 
     def snapshot_now(self) -> Snapshot:
-        """The table as it is: lists the timeline."""
-        return self.snapshot_at(self.properties.load_timeline(self.storage))
+        """The table as it is: lists the timeline, unless that was done just now, with the properties."""
+        listed, self._listed = self._listed, None
+        return self.snapshot_at(self.properties.load_timeline(self.storage) if listed is None else listed)
 
     def extra_metadata(self) -> dict[str, str]:
         """Options that the user wants in the commit's metadata, and which batch of a stream the write is."""

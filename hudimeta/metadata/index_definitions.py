@@ -10,12 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.seal import sealed_json, verify_json
 
-__all__ = ["COMPLETE_KEY", "DEFAULT_PATH", "VERSION_KEY", "IndexDefinition", "decode_definitions", "encode_definitions"]
+if TYPE_CHECKING:
+    from hudimeta.storage import Storage
+
+__all__ = [
+    "COMPLETE_KEY",
+    "DEFAULT_PATH",
+    "VERSION_KEY",
+    "IndexDefinition",
+    "decode_definitions",
+    "encode_definitions",
+    "load_definitions",
+]
 
 DEFAULT_PATH = ".hoodie/.index_defs/index.json"
 
@@ -81,6 +93,23 @@ def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, Index
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFileError(path, 0, "JSON with indexDefinitions", repr(error)) from error
+
+
+def load_definitions(storage: Storage, path: str | None = None) -> dict[str, IndexDefinition]:
+    """Definitions of a table's indexes by name; none where the table has no such file. One request.
+
+    Args:
+        storage: Rooted at the table.
+        path: Of the file; None for where it usually is.
+
+    Raises:
+        CorruptFileError: See `decode_definitions`.
+    """
+    path = path or DEFAULT_PATH
+    try:
+        return decode_definitions(storage.read(path), path)
+    except NotFound:
+        return {}
 
 
 def encode_definitions(definitions: Mapping[str, IndexDefinition]) -> bytes:

@@ -335,14 +335,9 @@ class MetadataTable:
     @cached_property
     def index_definitions(self) -> Mapping[str, IndexDefinition]:
         """Definitions of the indexes by metadata partition; empty when the table has no such file."""
-        from hudimeta.errors import NotFound
-        from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions
+        from hudimeta.metadata.index_definitions import load_definitions
 
-        path = self._properties.index_defs_path or DEFAULT_PATH
-        try:
-            return decode_definitions(self._table_storage.read(path), path)
-        except NotFound:
-            return {}
+        return load_definitions(self._table_storage, self._properties.index_defs_path)
 
     @cached_property
     def _indexes(self) -> IndexReader:

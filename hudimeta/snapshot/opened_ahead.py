@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hudimeta.errors import HudiError
+from hudimeta.metadata.index_definitions import load_definitions
 from hudimeta.storage.at_once import ahead, beside, reads_ahead
 from hudimeta.table import properties as table_properties
 from hudimeta.timeline import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
+    from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.snapshot.table_schema import TableSchema
     from hudimeta.storage import FileInfo, Storage
@@ -50,22 +52,29 @@ def schema_of_a_plan(snapshot: Snapshot) -> TableSchema:
 
 def open_ahead(snapshot: Snapshot) -> Snapshot:
     """The snapshot of a write, which asks for the newest commit, the metadata table and its definitions of indexes next."""
-    if reads_ahead(snapshot.storage):
-        beside(lambda: _read_newest(snapshot), lambda: _open_metadata(snapshot), snapshot.storage)
+    if not reads_ahead(snapshot.storage):
+        return snapshot
+    definitions: list[dict[str, IndexDefinition]] = []
+    path = snapshot.properties.index_defs_path
+    defined = ahead(lambda: definitions.append(load_definitions(snapshot.storage, path)), snapshot.storage)
+    beside(lambda: _read_newest(snapshot), lambda: _open_metadata(snapshot), snapshot.storage)
+    defined()
+    with contextlib.suppress(HudiError):
+        if snapshot.metadata is not None and definitions:
+            (snapshot.metadata.index_definitions,) = definitions
     return snapshot
 
 
-def list_ahead(snapshot: Snapshot, index: str | None = None) -> Callable[[], object]:
+def list_ahead(snapshot: Snapshot) -> Callable[[], object]:
     """Begin to open the listing of a far-away table, into which a write looks as soon as it has begun.
 
     Args:
         snapshot: Of the write.
-        index: What it looks its keys up in, of the metadata table's.
 
     Returns:
         What waits for it. What was damaged or not there the write meets again.
     """
-    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.open_listing(index), snapshot.storage)
+    return ahead(lambda: None if snapshot.metadata is None else snapshot.metadata.open_listing(), snapshot.storage)
 
 
 def find_ahead(snapshot: Snapshot, indexes: Sequence[str]) -> Callable[[], object]:
@@ -92,5 +101,4 @@ def _read_newest(snapshot: Snapshot) -> None:
 
 def _open_metadata(snapshot: Snapshot) -> None:
     with contextlib.suppress(HudiError):
-        if snapshot.metadata is not None and snapshot.for_writes:
-            _ = snapshot.metadata.index_definitions
+        _ = snapshot.metadata

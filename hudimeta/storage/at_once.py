@@ -130,13 +130,22 @@ def delete_files(storage: Storage, paths: Sequence[str]) -> list[str]:
     return [path for share in at_once(storage.delete_some, shares, storage) for path in share]
 
 
-_FILES_NAME = "hudimeta-files"
+_FILES_NAME, _BESIDE_NAME = "hudimeta-files", "hudimeta-beside"
 _FILES = StayingThreads(PARALLEL_FILES, _FILES_NAME)
+_BESIDE = StayingThreads(PARALLEL_FILES, _BESIDE_NAME)
+"""Threads of one pool never wait for it: what runs on these hands on to those above, and these to the requests'."""
 
 
 def reads_ahead(storage: Storage) -> bool:
     """Whether several files are worked on at once: those of a far-away store, but by no thread that is one of these."""
     return not is_nearby(storage) and machine().threads and not threading.current_thread().name.startswith(_FILES_NAME)
+
+
+def _threads_ahead(storage: Storage) -> StayingThreads | None:
+    """Where something is begun ahead; None where it is done in turn."""
+    if not reads_ahead(storage):
+        return None
+    return _FILES if threading.current_thread().name.startswith(_BESIDE_NAME) else _BESIDE
 
 
 def files_at_once(work: Callable[[T], R], items: Sequence[T], storage: Storage) -> list[R]:
@@ -160,11 +169,12 @@ def beside(act: Callable[[], R], more: Callable[[], object], storage: Storage) -
         more: The same for something that is needed next. What it finds it keeps.
         storage: What both ask.
     """
-    if not reads_ahead(storage):
+    threads = _threads_ahead(storage)
+    if threads is None:
         found = act()
         more()
         return found
-    waiting = _FILES.pool.submit(more)
+    waiting = threads.pool.submit(more)
     try:
         found = act()
     finally:
@@ -183,7 +193,8 @@ def ahead(more: Callable[[], object], storage: Storage) -> Callable[[], object]:
     Returns:
         What waits until it is there.
     """
-    return _FILES.pool.submit(more).exception if reads_ahead(storage) else lambda: None
+    threads = _threads_ahead(storage)
+    return (lambda: None) if threads is None else threads.pool.submit(more).exception
 
 
 @contextmanager
@@ -198,10 +209,11 @@ def opened_ahead(opens: Callable[[], AbstractContextManager[R]], storage: Storag
         What gives it, to be asked once, and waits until it is open. It is closed after the block, asked for or not.
     """
     with ExitStack() as held:
-        if not reads_ahead(storage):
+        threads = _threads_ahead(storage)
+        if threads is None:
             yield lambda: held.enter_context(opens())
             return
-        opening = _FILES.pool.submit(lambda: held.enter_context(opens()))
+        opening = threads.pool.submit(lambda: held.enter_context(opens()))
         try:
             yield opening.result
         finally:

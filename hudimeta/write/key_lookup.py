@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,8 +25,9 @@ from hudimeta.indexes.tagging import Index, IndexKind, NewGroups, Tagging
 from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers, record_index
 from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.snapshot.opened_ahead import list_ahead
 from hudimeta.snapshot.partition_columns import path_values
-from hudimeta.storage.at_once import waiting_engine
+from hudimeta.storage.at_once import ahead, waiting_engine
 from hudimeta.table.key_file import FilesOf, KeyFile, RunAll
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Timeline
@@ -81,6 +82,7 @@ class KeyLookup:
     def __init__(self, session: WriteSession, table: TableFiles) -> None:
         self._session, self._table = session, table
         self._files: dict[str, list[KeyFile]] = {}
+        self._known: tuple[pa.StringArray, pa.Table] | None = None
 
     @cached_property
     def choice(self) -> IndexChoice:
@@ -88,10 +90,36 @@ class KeyLookup:
         session = self._session
         return choose_index(session.options, session.properties, self._is_proven, self._definitions)
 
-    @property
-    def partition_asked(self) -> str | None:
-        """The partition of the metadata table that knows where each key is; None where files are looked into."""
-        return record_index.PARTITION if self.choice.kind is IndexKind.RECORD_INDEX else None
+    def begin(self, batch: KeyedBatch) -> Callable[[], object]:
+        """Begin to ask the metadata table of a far-away table what `tag` needs of it, while the write is put on the timeline.
+
+        Args:
+            batch: Whose keys will be looked up.
+
+        Returns:
+            What waits for it. What failed is asked again when it is needed.
+        """
+        snapshot, keys = self._table.snapshot, batch.keys
+        if keys is None or self.choice.kind is not IndexKind.RECORD_INDEX:
+            return list_ahead(snapshot)
+
+        def look() -> None:
+            if snapshot.metadata is not None:
+                snapshot.metadata.open_listing(record_index.PARTITION)
+                wanted = keys.unique()
+                self._known = wanted, answers.record_locations(snapshot.metadata, wanted)
+
+        return ahead(look, snapshot.storage)
+
+    def _locations(self, wanted: pa.StringArray) -> pa.Table:
+        """Where the record index has some keys."""
+        asked, found = self._known or (None, None)
+        if asked is not None and asked.equals(wanted):
+            return found
+        metadata = self._table.snapshot.metadata
+        if metadata is None:
+            raise IndexNotReady(record_index.PARTITION, "not built: the table has no metadata table")
+        return answers.record_locations(metadata, wanted)
 
     def refuse_rescaled(self, timeline: Timeline, operation: str) -> None:
         """Raise CommitConflict when buckets are counted by other rules now: nobody would look for rows in the old ones.
@@ -191,11 +219,9 @@ class KeyLookup:
         if choice.buckets is not None:
             return self._bucket_index
         if choice.kind is IndexKind.RECORD_INDEX:
-            metadata = self._table.snapshot.metadata
-            if metadata is None:
-                raise IndexNotReady("record_index", "not built: the table has no metadata table")
-            known = partial(answers.record_locations, metadata)
-            return RecordIndexLookUp(known, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven)
+            return RecordIndexLookUp(
+                self._locations, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven
+            )
         if choice.window is not None:
             return RecordWindowLookUp(partial(self._table.window.opened, self._files_of), self._bloom_over)
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):

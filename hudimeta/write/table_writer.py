@@ -115,7 +115,7 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
     if ensure_metadata(session):
         table = TableFiles.now(session)
         prepared = make(table)
-    listed = list_ahead(table.snapshot, table.lookup.partition_asked if operation in _KEYED else None)
+    listed = table.lookup.begin(prepared.batch) if operation in _KEYED else list_ahead(table.snapshot)
     with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
         listed()
         if begun is not table.snapshot.timeline:

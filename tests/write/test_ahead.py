@@ -21,8 +21,14 @@ LOCK = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.S
         (r"/files/files-0000-0_\S+\.hfile$|\.hoodie/timeline/\d+\.deltacommit\.requested$", 2),
         (r"^1/\.[^/]+\.log\.1_[^/]+$|\.marker\.CREATE$", 2),
         (r"/partition_stats/\.partition-stats-0000-0_\d{17}\.log|\.hoodie/\.locks/table_lock\.json$", 3),
+        (r"\.index_defs/index\.json$|metadata/\.hoodie/timeline$|elsewhere/\.hoodie/timeline/\d+_\d+\.deltacommit$", 3),
     ],
-    ids=["the listing and the instant", "what a log says of its keys and the marker of the next", "two logs and the lock"],
+    ids=[
+        "the listing and the instant",
+        "what a log says of its keys and the marker of the next",
+        "two logs and the lock",
+        "definitions of indexes, the metadata table's timeline and the newest commit",
+    ],
 )
 def test_requests_of_an_upsert_that_do_not_need_each_other_meet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str, together: int
@@ -53,13 +59,23 @@ def test_the_base_file_of_an_index_waits_beside_its_logs(tmp_path: Path, monkeyp
     assert far.most == 2
 
 
+def test_a_write_lists_the_timeline_beside_the_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hudimeta.Table.create(tmp_path / "t", ROWS.schema, key="id").upsert(ROWS)
+    far = FarAway(meeting=2, among=r"/t/\.hoodie/timeline$|\.hoodie/hoodie\.properties$")
+    table = hudimeta.Table(tmp_path / "t")
+    far.begin(monkeypatch)
+    table.upsert(ROWS.slice(1))
+    assert far.most == 2
+
+
 @pytest.mark.parametrize(
     "among",
     [
         r"/record_index$|\.hoodie/timeline/\d+\.deltacommit\.inflight$",
         r"record_index/\.record-index-\S+\.log\.\S+$|\.hoodie/hoodie\.properties$",
+        r"record_index/\.record-index-\S+\.log\.\S+$|\.hoodie/timeline/\d+\.deltacommit\.requested$",
     ],
-    ids=["its files and the instant", "its logs and whether it was dropped"],
+    ids=["its files and the instant", "its logs and whether it was dropped", "its logs and the instant"],
 )
 def test_a_record_index_is_looked_into_beside_what_does_not_need_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str
