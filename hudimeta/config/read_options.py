@@ -91,8 +91,8 @@ INCREMENTAL_FORMAT = OPTIONS.choice(
 INCREMENTAL_FALLBACK = OPTIONS.flag(
     "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
     False,
-    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing. Apache Hudi "
-    "does so by default, in tables of version 8 and later.",
+    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing, and "
+    "a query of changes those that are still known. Apache Hudi does so by default, in tables of version 8 and later.",
 )
 HOLES = OPTIONS.choice(
     "hoodie.read.timeline.holes.resolution.policy",

@@ -18,6 +18,7 @@ __all__ = [
     "TableError",
     "TableNotFound",
     "PropertiesUnreadable",
+    "RangeLost",
     "UnsupportedFeature",
     "UnsupportedTableVersion",
 ]
@@ -81,23 +82,29 @@ class UnsupportedFeature(TableError):
         super().__init__(f"{feature} is not supported", hint)
 
 
+class RangeLost(TableError):
+    """Rows or changes of a range of commits cannot be known any more: these were archived, or cleaning took files of theirs."""
+
+
 class StreamDataLoss(TableError):
     """Commits that a stream has not read yet were cleaned or archived.
 
     Attributes:
         position: Completion time up to which the stream has read.
-        earliest: Completion time of the earliest commit that it can still go on with.
+        earliest: Completion time of the earliest commit that it can still go on with; None where that is not known.
     """
 
     code = "STREAM_DATA_LOSS"
 
-    def __init__(self, position: str, earliest: str, which: str) -> None:
+    def __init__(self, position: str, earliest: str | None, which: str) -> None:
         self.position, self.earliest = position, earliest
+        at = "" if earliest is None else f"; the earliest commit that it can go on with completed at {earliest}"
+        on = "with what is left" if earliest is None else "from there"
         super().__init__(
-            f"the stream has read up to {position}, and {which}; the earliest commit that it can go on with completed at "
-            f"{earliest}",
-            "Set failOnDataLoss=false to go on from there, or begin anew with another checkpoint, and have the table's cleaner "
-            "keep more commits (hoodie.clean.commits.retained) than the stream falls behind.",
+            f"the stream has read up to {position}, and {which}{at}",
+            f"Set failOnDataLoss=false to go on {on}, or begin anew with another checkpoint, and have the "
+            "table's cleaner keep more (hoodie.clean.commits.retained, hoodie.clean.fileversions.retained) than the "
+            "stream falls behind.",
         )
 
 

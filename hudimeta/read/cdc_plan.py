@@ -12,20 +12,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.errors import TableError
+from hudimeta.errors import RangeLost
 from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.snapshot.cleaned import newest_removed
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.table.file_names import is_base_file, parse_base_file, parse_log_file
 from hudimeta.table.properties import CdcMode
-from hudimeta.types import COPYING_OPERATIONS, Instant
+from hudimeta.types import COPYING_OPERATIONS, Action, Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["ChangeSource", "GroupChange", "plan_changes"]
+__all__ = ["ChangeSource", "GroupChange", "known_changes", "plan_changes"]
 
 _NO_COMMIT = (None, "", "null")
 """What write stats say of the previous commit of a new file group."""
@@ -71,6 +71,14 @@ class GroupChange(FileSlice):
         paths = [path for part in parts for path in ((part.base_path,) if part.base_path else ()) + part.log_paths]
         return (*(folder + name for name in self.change_files), *paths)
 
+    def needed_paths(self, mode: CdcMode) -> tuple[str, ...]:
+        """Those of them without which the changes are not known: full images in change files need no base file."""
+        if self.source is not ChangeSource.CHANGE_FILE:
+            return self.read_paths
+        before = None if mode is not CdcMode.OP_KEY_ONLY else self.before
+        base = None if mode is CdcMode.DATA_BEFORE_AFTER else self.base_file
+        return replace(self, before=before, base_file=base).read_paths
+
 
 def plan_changes(snapshot: Snapshot, instants: Iterable[Instant]) -> list[GroupChange]:
     """The changes of some commits, in the order in which the commits completed; what a commit replaces goes first.
@@ -82,30 +90,94 @@ def plan_changes(snapshot: Snapshot, instants: Iterable[Instant]) -> list[GroupC
         instants: Completed writes on the active timeline.
 
     Raises:
-        TableError: Files that a commit started from, or replaced, are cleaned.
+        RangeLost: Files that a commit started from, or replaced, are cleaned.
     """
+    commits = _planned(snapshot, instants)
+    files = _listed(snapshot, {partition for commit in commits for partition in commit.to_list()})
+    return [change for commit in commits for change in commit.changes(files)]
+
+
+def known_changes(snapshot: Snapshot, instants: Iterable[Instant]) -> tuple[list[GroupChange], tuple[Instant, ...]]:
+    """The changes of those commits of which no clean has taken a file that tells them, and the other commits.
+
+    Args:
+        snapshot: The table of now. Where something was cleaned since the first of the commits, their partitions are listed.
+        instants: Completed writes on the active timeline.
+    """
+    ordered = list(instants)
+    if not _cleaned_since(snapshot, ordered):
+        return plan_changes(snapshot, ordered), ()
+    commits = _planned(snapshot, ordered)
+    files = _listed(snapshot, {partition for commit in commits for partition in commit.partitions})
+    known: list[tuple[Instant, list[GroupChange]]] = []
+    for commit in commits:
+        try:
+            known.append((commit.instant, list(commit.changes(files))))
+        except RangeLost:
+            continue
+    mode = snapshot.properties.cdc_mode
+    needed = {commit: {p for change in changes for p in change.needed_paths(mode)} for commit, changes in known}
+    missing = _missing(files, set().union(*needed.values()))
+    whole = {commit: changes for commit, changes in known if missing.isdisjoint(needed[commit])}
+    return (
+        [change for changes in whole.values() for change in changes],
+        tuple(commit.instant for commit in commits if commit.instant not in whole),
+    )
+
+
+def _planned(snapshot: Snapshot, instants: Iterable[Instant]) -> list[_CommitPlan]:
     ordered = sorted(instants, key=lambda i: i.completion_order)
     snapshot.timeline.prefetch(ordered)
-    commits = [_CommitPlan(snapshot, instant) for instant in ordered]
-    listed = sorted({partition for commit in commits for partition in commit.to_list()})
-    files = snapshot.listing.files(listed) if listed else None
-    changes = (change for commit in commits for change in commit.changes(files))
     chosen = chosen_partitions(snapshot)
-    return [change for change in changes if chosen is None or change.partition_path in chosen]
+    return [_CommitPlan(snapshot, instant, None if chosen is None else frozenset(chosen)) for instant in ordered]
+
+
+def _listed(snapshot: Snapshot, partitions: set[str]) -> pa.Table | None:
+    return snapshot.listing.files(sorted(partitions)) if partitions else None
+
+
+def _cleaned_since(snapshot: Snapshot, instants: Iterable[Instant]) -> bool:
+    """Whether a clean was requested after the first of some commits. Archived cleans are older than the active ones."""
+    newest = max((i.time for i in snapshot.timeline.completed if i.action is Action.CLEAN), default="")
+    return any(instant.time < newest for instant in instants)
+
+
+def _missing(files: pa.Table | None, paths: set[str]) -> set[str]:
+    """Those of some paths that a listing does not have."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if files is None or not paths:
+        return paths
+    folders = files.column("partition_path")
+    prefixes = pc.if_else(pc.equal(folders, ""), "", pc.binary_join_element_wise(folders, "", "/"))
+    wanted = pa.array(sorted(paths), pa.string())
+    here = pc.is_in(wanted, value_set=pc.binary_join_element_wise(prefixes, files.column("name"), "").combine_chunks())
+    missing: list[str] = wanted.filter(pc.invert(here)).to_pylist()
+    return set(missing)
 
 
 class _CommitPlan:
     """Plans one commit."""
 
-    def __init__(self, snapshot: Snapshot, instant: Instant) -> None:
-        self._snapshot, self._instant = snapshot, instant
+    def __init__(self, snapshot: Snapshot, instant: Instant, chosen: frozenset[str] | None) -> None:
+        self._snapshot, self.instant = snapshot, instant
         metadata = snapshot.timeline.metadata(instant)
         changes_rows = metadata["operationType"] not in COPYING_OPERATIONS
-        self._replaced = {p: ids for p, ids in metadata["partitionToReplaceFileIds"].items() if ids and changes_rows}
+
+        def read(partition: str) -> bool:
+            return changes_rows and (chosen is None or partition in chosen)
+
+        self._replaced = {p: ids for p, ids in metadata["partitionToReplaceFileIds"].items() if ids and read(p)}
         self._stats: dict[tuple[str, str], list[_Stat]] = {}
-        for partition, stats in metadata["partitionToWriteStats"].items() if changes_rows else ():
-            for stat in stats:
+        for partition, stats in metadata["partitionToWriteStats"].items():
+            for stat in stats if read(partition) else ():
                 self._stats.setdefault((partition, stat["fileId"]), []).append(stat)
+
+    @property
+    def partitions(self) -> set[str]:
+        """Those whose rows the commit changed."""
+        return {*self._replaced, *(partition for partition, _ in self._stats)}
 
     def to_list(self) -> set[str]:
         """Partitions whose files must be known."""
@@ -138,7 +210,7 @@ class _CommitPlan:
 
     def _removed(self) -> Mapping[tuple[str, str], str]:
         """The newest file from before the commit that cleans took of each file group: a savepoint may have kept older ones."""
-        timeline, completed = self._snapshot.timeline, self._instant.completed_at
+        timeline, completed = self._snapshot.timeline, self.instant.completed_at
         later = frozenset(i.time for i in timeline.writes if i.completed_at >= completed)
         return newest_removed(self._snapshot, completed, later | timeline.rolled_back)
 
@@ -153,9 +225,9 @@ class _CommitPlan:
         from hudimeta.table.slices import build_slices
 
         visibility = self._snapshot.visibility
-        completed = {t: c for t, c in visibility.completed.items() if c < self._instant.completed_at}
+        completed = {t: c for t, c in visibility.completed.items() if c < self.instant.completed_at}
         # A savepointed commit is older than what counts as the first one that is not archived, and not archived itself.
-        first = min(visibility.first_active or self._instant.time, self._instant.time)
+        first = min(visibility.first_active or self.instant.time, self.instant.time)
         visibility = replace(visibility, completed=completed, first_active=first, as_of=None, replaced=None)
         mine = pc.is_in(files.column("partition_path"), value_set=pa.array(sorted(self.to_list()), pa.string()))
         slices = slices_of(build_slices(files.filter(mine), visibility))
@@ -163,8 +235,8 @@ class _CommitPlan:
 
     def _change(self, source: ChangeSource, partition: str, file_id: str, **files: Any) -> GroupChange:
         own = {"base_file": None, "base_size": 0, **files}
-        time = self._instant.time
-        return GroupChange(partition, file_id, time, **own, source=source, instant=time, completed=self._instant.completed_at)
+        time = self.instant.time
+        return GroupChange(partition, file_id, time, **own, source=source, instant=time, completed=self.instant.completed_at)
 
     def _written_base(self, partition: str, file_id: str, stat: _Stat, files: pa.Table | None) -> GroupChange:
         own = {"base_file": _name(stat["path"]), "base_size": stat["fileSizeInBytes"] or 0}
@@ -201,9 +273,9 @@ class _CommitPlan:
             return False
         return not (stat["cdcStats"] and self._snapshot.properties.cdc_mode is CdcMode.DATA_BEFORE_AFTER)
 
-    def _cleaned(self, what: str) -> TableError:
-        return TableError(
-            f"the changes of commit {self._instant.time} cannot be known: cleaning has removed {what}",
+    def _cleaned(self, what: str) -> RangeLost:
+        return RangeLost(
+            f"the changes of commit {self.instant.time} cannot be known: cleaning has removed {what}",
             "Begin the range after this commit.",
         )
 

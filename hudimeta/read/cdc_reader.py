@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from hudimeta.cached import cached_property
-from hudimeta.errors import CorruptFileError, NotFound, TableError
+from hudimeta.errors import CorruptFileError, NotFound, RangeLost
 from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
 from hudimeta.formats.plain_arrays import array_of, fill_null, no_rows, scalar_of
 from hudimeta.read.cdc_images import record_images, row_images
@@ -98,7 +98,7 @@ class ChangeReader(SliceReader):
         """The changes of a `GroupChange` with `task.output_schema`, in pieces that fit memory; empty pieces are left out.
 
         Raises:
-            TableError: Files of the commit are cleaned.
+            RangeLost: Files of the commit are cleaned.
             CorruptFileError, UnsupportedFeature: A file cannot be read.
         """
         if not isinstance(file_slice, GroupChange):
@@ -111,7 +111,7 @@ class ChangeReader(SliceReader):
                 if kept.num_rows:
                     yield kept
         except NotFound as error:
-            raise TableError(
+            raise RangeLost(
                 f"the changes of commit {file_slice.instant} cannot be known: {error.path} is gone",
                 "Cleaning removes files of older commits: begin the range after this commit.",
             ) from error

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from hudimeta.cached import cached_property
 from hudimeta.config.options import INCREMENTAL_FALLBACK, SPLIT_BYTES
-from hudimeta.errors import ConfigError, TableError
+from hudimeta.errors import ConfigError, RangeLost, TableError
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.archived_range import first_unarchived
-from hudimeta.read.cdc_plan import GroupChange, plan_changes
+from hudimeta.read.cdc_plan import GroupChange, known_changes, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.column_names import found_column
 from hudimeta.read.incremental import IncrementalRange, Moment
@@ -29,6 +29,7 @@ from hudimeta.types import QueryType
 if TYPE_CHECKING:
     from hudimeta.predicate import Bound, Where
     from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.types import Instant
 
 __all__ = ["ChangePlan", "ChangeScan"]
 
@@ -97,25 +98,38 @@ class ChangeScan(Scan):
         assert changes is not None, "a CDC query has a range"
         return changes
 
+    def _lost(self) -> tuple[str, ...]:
+        left = self._range.archived_shown
+        lost = [f"{left} commits of the range are archived"] if left else []
+        if self._known[1]:
+            cleaned = ", ".join(instant.time for instant in self._known[1])
+            lost.append(f"cleaning removed files that tell the changes of {cleaned}")
+        return tuple(lost)
+
     @property
     def _notes(self) -> tuple[str, ...]:
         """What the rows do not show."""
-        left = self._range.archived_shown
-        notes = (f"{left} archived commits of the range are left out",) if left else ()
-        notes = (*notes, *self._again_notes())
+        notes = (*(f"{fact}: left out" for fact in self._lost()), *self._again_notes())
         return notes if self._request.limit is None else (*notes, limit_note(self._request.limit))
 
     # Planning
 
     @cached_property
     def _group_changes(self) -> tuple[GroupChange, ...]:
-        return tuple(plan_changes(self._snapshot, self._range.instants))
+        return tuple(self._known[0])
+
+    @cached_property
+    def _known(self) -> tuple[list[GroupChange], tuple[Instant, ...]]:
+        """The changes, and the commits that are left out because they cannot be known any more."""
+        if self._snapshot.options.get(INCREMENTAL_FALLBACK):
+            return known_changes(self._snapshot, self._range.instants)
+        return plan_changes(self._snapshot, self._range.instants), ()
 
     def plan(self) -> ChangePlan:
         """The files that will be read; reads metadata only."""
         changes = self._group_changes
         slices = pa.Table.from_pylist([_row(change) for change in changes], slices_schema())
-        return ChangePlan(slices, self.report, self._snapshot.options.get(SPLIT_BYTES), changes)
+        return ChangePlan(slices, self.report, self._snapshot.options.get(SPLIT_BYTES), self._lost(), changes)
 
     @cached_property
     def task(self) -> ChangeTask:
@@ -178,7 +192,7 @@ def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRa
         return changes
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         count, since = changes.archived_shown, first_unarchived(snapshot) or "the newest commit"
-        raise TableError(
+        raise RangeLost(
             f"the changes of {count} commits between {changes.begin} and {changes.until} are archived with them",
             f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
         )

@@ -28,7 +28,7 @@ from hudimeta.config.options import (
     INCREMENTAL_FORMAT,
     QUERY_TYPE,
 )
-from hudimeta.errors import ConfigError, TableError
+from hudimeta.errors import ConfigError, RangeLost, TableError
 from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.read.archived_range import archived_writes, first_unarchived
 from hudimeta.read.chosen_partitions import in_chosen
@@ -100,6 +100,11 @@ class IncrementalRange:
     def until(self) -> str:
         """Its end, for people."""
         return "now" if self.end is None else self.end
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """What cleaning took from it, for people."""
+        return ("cleaning removed files of the range",) if self.whole_table else ()
 
     @property
     def archived_shown(self) -> str:
@@ -189,7 +194,8 @@ def range_of(
 
     Raises:
         ConfigError: No beginning, or a bound that is no time.
-        TableError: Files of the range are cleaned, or a write within it is still going on, in a table of version 6.
+        RangeLost: Files of the range are cleaned.
+        TableError: A write within it is still going on, in a table of version 6.
     """
     options = snapshot.options
     begin = begin if begin is not None else options.get(INCREMENTAL_BEGIN)
@@ -240,13 +246,13 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
         if lost:
-            raise TableError(
+            raise RangeLost(
                 f"cleaning removed files that the range {found.begin} to {found.until} left",
                 f"Give it a later end, {otherwise}",
             )
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((i.completed_at for i in snapshot.timeline.writes if i.time >= kept), default=kept)
-        raise TableError(
+        raise RangeLost(
             f"the range {found.begin} to {found.until} lies in the archived timeline, whose files cleaning may have removed",
             f"The first instant that can end a range is {safe}; {otherwise}",
         )

@@ -124,7 +124,7 @@ class Scan:
         >>> print(table.scan("fare > 60").plan())                              # doctest: +SKIP
         """
         planned = self._planned
-        return ScanPlan(planned.slices, self.report, self._snapshot.options.get(SPLIT_BYTES))
+        return ScanPlan(planned.slices, self.report, self._snapshot.options.get(SPLIT_BYTES), self._lost())
 
     @cached_property
     def task(self) -> ReadTask:
@@ -196,13 +196,15 @@ class Scan:
             return False
         self._removed.append(error.path)
         self._counts = ReadCounts()
-        for planned in ("_opened", "_planned", "task", "_group_changes"):
+        for planned in ("_opened", "_planned", "task", "_known", "_group_changes"):
             self.__dict__.pop(planned, None)
         return True
 
+    def _lost(self) -> tuple[str, ...]:
+        return self._opened.changes.lost if self._opened.changes is not None else ()
+
     def _again_notes(self) -> Iterator[str]:
-        for path in self._removed:
-            yield f"{path} was removed after the read had been planned: it was planned again"
+        return (f"{path} was removed after the read had been planned: it was planned again" for path in self._removed)
 
     def _whole(self) -> Split:
         """Everything that is read, as one share."""
@@ -335,6 +337,7 @@ class Scan:
         timeline = self._snapshot.timeline
         for instant in timeline.empty_writes:
             yield f"{timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
+        yield from (f"{fact}: what today's table still has of its rows is read" for fact in self._lost())
         yield from self._again_notes()
         if self._request.limit is not None:
             yield limit_note(self._request.limit)

@@ -26,11 +26,13 @@ class ScanPlan(Report):
         slices: Arrow table with the columns of `Table.file_slices()`, one row per file slice.
         report: What planning found and cost.
         split_bytes: Target size of a split.
+        lost: What cleaning and archival took from a range of commits, in words.
     """
 
     slices: pa.Table
     report: ScanReport
     split_bytes: int
+    lost: tuple[str, ...] = ()
 
     def splits(self, target_bytes: int | None = None, at_most: int | None = None) -> list[Split]:
         """The slices packed for several readers; see `split.pack_slices`."""

@@ -26,6 +26,7 @@ from hudimeta.config.options import (
 )
 from hudimeta.errors import ConfigError, StreamDataLoss
 from hudimeta.read.archived_range import archived_writes
+from hudimeta.read.cdc_plan import known_changes
 from hudimeta.read.holes import first_hole
 from hudimeta.read.incremental import is_lost
 from hudimeta.timeline import one_earlier, range_bound
@@ -185,6 +186,12 @@ def next_batch(
     if not commits:
         return StreamBatchRange(begin, max(begin, last), lost) if begin > after else None
     taken = _admitted(snapshot.timeline, commits, settings) if limited else commits
+    if settings.changes and (gone := known_changes(snapshot, taken)[1]):
+        which = _gone(gone, "cleaned")
+        if settings.fails:
+            rest = commits[1 + commits.index(known_changes(snapshot, commits)[1][-1]) :]
+            raise StreamDataLoss(after, rest[0].completed_at if rest else None, which)
+        lost = " and ".join(filter(None, (lost, which)))
     asked = end = taken[-1].completed_at
     if kept.lost and not settings.changes:
         end = max(end, min(kept.end, last))  # nobody can read the table as it was before that
@@ -229,11 +236,13 @@ class _Kept:
         floor = max(snapshot.earliest_kept, timeline.first_active_write or "")
         left = [i.completed_at for i in timeline.writes if i.time >= floor]
         end = min(left, default=newest_position(timeline) or BEFORE_ALL)
-        which = [
-            f"{len(group)} later commits were {how}" for group, how in ((archived, "archived"), (cleaned, "cleaned")) if group
-        ]
+        which = [_gone(group, how) for group, how in ((archived, "archived"), (cleaned, "cleaned")) if group]
         # A cleaner spares the files on which the first commit that it keeps was written: its changes can be known.
         return _Kept(end, one_earlier(end) or end, " and ".join(which))
+
+
+def _gone(commits: Sequence[Instant], how: str) -> str:
+    return f"{len(commits)} later commit{'s were' if len(commits) > 1 else ' was'} {how}"
 
 
 def _admitted(timeline: Timeline, commits: Sequence[Instant], settings: StreamSettings) -> Sequence[Instant]:

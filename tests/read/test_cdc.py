@@ -143,7 +143,7 @@ def test_archived_commits_are_refused_unless_what_is_left_will_do(rich_table: Ca
     scan = hudimeta.Table(path, fallback).scan(query_type="cdc", begin="000")
     left = {i.time for i in hudimeta.Table(path).timeline.writes}
     assert set(scan.to_table().column("ts_ms").to_pylist()) <= left
-    assert scan.report.notes == ("9 archived commits of the range are left out",)
+    assert scan.report.notes == ("9 commits of the range are archived: left out",)
 
 
 def test_the_beginning_that_is_advised_is_taken(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyspark_hudimeta.plain.stream_reader import HudiStreamReader
 
 import hudimeta
 from hudimeta.config import HudiWarning
-from hudimeta.errors import ConfigError, SchemaError, StreamDataLoss, UnsupportedFeature
+from hudimeta.errors import ConfigError, SchemaError, StreamDataLoss, TableError, UnsupportedFeature
 from tests.spark.tables import create, rows
 
 Offset = dict[str, str]
@@ -175,7 +175,60 @@ def test_lost_commits_end_the_stream_unless_it_may_go_on(tmp_path: Path) -> None
         "from": start["offsetCommitTime"],
         "offsetCommitTime": hudimeta.Table(tmp_path).timeline.writes[1].completed_at,
     }
-    assert ids_of(lenient, start, lost) == [10], "a batch that was begun before the cleaning has what is left of it"
+    with pytest.warns(HudiWarning, match="cleaning removed files of the range: its batch up to .* has what is left"):
+        left = ids_of(lenient, start, lost)
+    assert left == [10], "a batch that was begun before the cleaning has what is left of it"
+
+
+@pytest.mark.parametrize("kind", [{}, CDC], ids=["rows", "changes"])
+def test_a_batch_that_was_begun_before_a_clean_of_versions_ends_the_stream_unless_it_may_go_on(
+    tmp_path: Path, kind: dict[str, str]
+) -> None:
+    """A cleaner that keeps versions names no earliest commit: files alone tell what is gone, of the next batch as well."""
+    one_version = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = create(
+        tmp_path, rows([0]), options={**one_version, "hoodie.clean.automatic": "false", "hoodie.table.cdc.enabled": "true"}
+    )
+    begun = begin(tmp_path, **kind)
+    start = limited(begun, begun.initialOffset())
+    table.upsert(rows([0, 5], 2))
+    end = limited(begun, start)
+    table.upsert(rows([0, 10], 3))
+    table.clean()
+    with pytest.raises(
+        StreamDataLoss, match=r"which it had begun, not everything is left: cleaning removed .*failOnDataLoss=false"
+    ):
+        begin(tmp_path, **kind).partitions(start, end)
+    lenient = begin(tmp_path, failOnDataLoss="false", **kind)
+    with pytest.warns(HudiWarning, match=rf"up to {start['offsetCommitTime']}, and cleaning removed .*has what is left"):
+        left = rows_of(lenient, start, end)
+    newest = rows_of(lenient, end, limited(lenient, end))
+    if kind:
+        assert (left, [row["op"] for row in newest]) == ([], ["u", "i"]), "changes of one commit are told all or not at all"
+        with pytest.raises(
+            StreamDataLoss, match=r"1 later commit was cleaned; the earliest .* completed at " + last_write(table)
+        ):
+            limited(begin(tmp_path, **kind), start)
+        with pytest.warns(HudiWarning):
+            assert [row["op"] for row in rows_of(lenient, start, limited(lenient, start))] == ["u", "i"]
+    else:
+        assert ([row["id"] for row in left], sorted(row["id"] for row in newest)) == ([5], [0, 10])
+
+
+def test_a_clean_between_plan_and_rows_says_to_start_again(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0]), options={"hoodie.clean.automatic": "false", "hoodie.clean.commits.retained": "1"})
+    reader = begin(tmp_path)
+    start = reader.initialOffset()
+    shares = reader.partitions(start, limited(reader, start))
+    for ts in range(2, 5):
+        table.upsert(rows([0], ts))
+    table.clean()
+    with pytest.raises(TableError, match=r"a clean came between .* Start the query again with the same checkpoint"):
+        list(reader.read(shares[0]))
+
+
+def last_write(table: hudimeta.Table) -> str:
+    return hudimeta.Table(table.path).timeline.writes[-1].completed_at
 
 
 def test_a_batch_that_ends_later_than_its_limit_says_so(tmp_path: Path) -> None:

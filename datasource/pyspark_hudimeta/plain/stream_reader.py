@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from hudimeta.config import OPTIONS, HudiWarning, Options
-from hudimeta.config.options import FAIL_ON_DATA_LOSS, INCREMENTAL_FALLBACK, MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
-from hudimeta.errors import ConfigError, SchemaError, UnsupportedFeature
+from hudimeta.config.options import INCREMENTAL_FALLBACK, MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
+from hudimeta.errors import ConfigError, FileRemoved, RangeLost, SchemaError, StreamDataLoss, TableError, UnsupportedFeature
 from hudimeta.read.split import read_split
 from hudimeta.read.stream_positions import (
     BEFORE_ALL,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from hudimeta.api.table import Table
     from hudimeta.read.scan import Scan
+    from hudimeta.read.scan_plan import ScanPlan
     from pyspark_hudimeta.plain.target import Target
 
 __all__ = ["HudiStreamReader", "begin_stream"]
@@ -56,6 +57,7 @@ _OTHER_CHECKPOINT = (
     "hoodie.datasource.streaming.startOffset says where that begins."
 )
 _POSITION, _FROM, _LOST = "offsetCommitTime", "from", "lost"
+_AGAIN = "Start the query again with the same checkpoint: it then says what of the batch is lost, if anything is."
 _RESTART = "Stop the query and start it again with the same checkpoint: it then has the table's columns of now."
 
 if has_read_limits():
@@ -148,22 +150,23 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         if found is None:
             ahead = ahead_of(snapshot.timeline, since[_POSITION])
             if ahead:
-                self._warn(ahead, "the stream goes on with what completes later than that", since)
+                self._warn(ahead, "the stream goes on with what completes later than that", since[_POSITION])
             return dict(since)
         if found.lost:
-            self._warn(found.lost, f"it goes on at {found.end}, as {FAIL_ON_DATA_LOSS.key}=false says", since)
+            self._warn(found.lost, f"it goes on at {found.end}, as failOnDataLoss=false says", since[_POSITION])
         if found.larger:
-            self._warn(found.larger, f"the batch that would end there ends at {found.end}, and has all its rows", since)
+            self._warn(
+                found.larger, f"the batch that would end there ends at {found.end}, and has all its rows", since[_POSITION]
+            )
         self._last = _offset(found.end, found.begin) | ({_LOST: found.lost} if found.begin > since[_POSITION] else {})
         return dict(self._last)
 
-    def _warn(self, fact: str, then: str, since: Mapping[str, str]) -> None:
+    def _warn(self, fact: str, then: str, position: str) -> None:
         """Say something of a batch once, however often Spark asks for it."""
-        if fact in self._warned:
-            return
-        self._warned.add(fact)
-        text = f"the stream of {self._location} has read up to {since[_POSITION]}, and {fact}: {then}"
-        warnings.warn(text, HudiWarning, stacklevel=3)
+        text = f"the stream of {self._location} has read up to {position}, and {fact}: {then}"
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, HudiWarning, stacklevel=3)
 
     def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802 - Spark's name
         """Where the table ends, for the progress of the query."""
@@ -179,8 +182,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         begin = end.get(_FROM, start[_POSITION]) if _is_first(start) or _LOST in end else start[_POSITION]
         if dict(start) == dict(end) or end[_POSITION] <= begin:
             return []
-        scan = self._scan(begin, end[_POSITION])
-        plan, task = scan.plan(), pickle.dumps(scan.task)
+        plan, task = self._planned(begin, end[_POSITION])
         shares = [_Share(task, pickle.dumps(split)) for split in plan.splits(split_bytes(plan), MOST_TASKS)]
         settle()
         return shares
@@ -188,18 +190,33 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, in batches with exactly the declared schema."""
         if isinstance(partition, _Share):
-            for batch in read_split(pickle.loads(partition.task), pickle.loads(partition.split)):
-                yield fitted(batch, self._arrow)
+            try:
+                for batch in read_split(pickle.loads(partition.task), pickle.loads(partition.split)):
+                    yield fitted(batch, self._arrow)
+            except (FileRemoved, RangeLost) as error:
+                raise TableError(f"a clean came between the plan of a batch and its rows: {error.message}", _AGAIN) from error
         settle()
 
     @property
     def _table(self) -> Table:
         if self._opened is None:
-            given = dict(self._options.given)
-            if not self._settings.fails:
-                given[INCREMENTAL_FALLBACK.key] = "true"
-            self._opened = opened_to_read(self._location, given)
+            # What is lost is judged here, from the plan.
+            self._opened = opened_to_read(self._location, {**self._options.given, INCREMENTAL_FALLBACK.key: "true"})
         return self._opened
+
+    def _planned(self, begin: str, end: str) -> tuple[ScanPlan, bytes]:
+        """The files of a batch, and what their readers need.
+
+        A batch that is repeated was planned before, and cleaning may have been there since.
+        """
+        scan = self._scan(begin, end)
+        plan, task = scan.plan(), pickle.dumps(scan.task)
+        if plan.lost and self._settings.fails:
+            which = f"of the batch up to {end}, which it had begun, not everything is left: {'; '.join(plan.lost)}"
+            raise StreamDataLoss(begin, None, which)
+        for fact in plan.lost:
+            self._warn(fact, f"its batch up to {end} has what is left", begin)
+        return plan, task
 
     def _scan(self, begin: str, end: str) -> Scan:
         """One batch as a query, with the columns with which the stream began."""
