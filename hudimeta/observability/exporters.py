@@ -68,7 +68,7 @@ def exporters_for(options: Options, table: str, registry: Registry) -> list[Expo
     if kind == "PROMETHEUS":
         try:
             _serve(options.get(PROMETHEUS_PORT), registry)
-        except OSError as error:
+        except (OSError, OverflowError) as error:  # the latter for a number that no port has
             _tell(f"Prometheus cannot ask for metrics at the port {options.get(PROMETHEUS_PORT)}: {error}")
     elif kind == "PROMETHEUS_PUSHGATEWAY":
         job = options.get(PUSHGATEWAY_JOB) or f"hudimeta-{table}"
@@ -114,8 +114,8 @@ class JsonLines:
         try:
             with self._lock, open(self._path, "a", encoding="utf-8") as file:
                 file.write(f"{line}\n")
-        except OSError as error:
-            _tell(f"metrics cannot be appended to {self._path}: {error}")
+        except (OSError, ValueError) as error:  # the latter for a name that no file has
+            _tell(f"metrics cannot be appended to {self._path!r}: {error}")
 
 
 # Prometheus
@@ -190,22 +190,25 @@ class PushGateway:
 
     def show(self, registry: Registry, table: str) -> None:
         """See `Exporter.show`."""
+        from http.client import HTTPException
+
         try:
             self._push(self._address, job=self._job, registry=self._collected)
-        except OSError as error:
+        except (OSError, HTTPException) as error:  # no gateway there, or something else that answers
             _tell(f"metrics cannot be pushed to {self._address}: {error}")
 
 
 @cache
 def _forget_at_exit(address: str, job: str) -> None:
     import atexit
+    from http.client import HTTPException
 
     client = _library("prometheus_client", "prometheus_client")
 
     def forget() -> None:
         try:
             client.delete_from_gateway(address, job=job)
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             LOGGER.warning("the job %s stays at %s: %s", job, address, error)
 
     atexit.register(forget)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.config import HudiWarning
 from hudimeta.config.options import METRICS_LOCK, METRICS_ON, METRICS_PREFIX, TABLE_NAME
 from hudimeta.metering import Metric
 from hudimeta.observability.exporters import Exporter, exporters_for
@@ -44,7 +46,11 @@ class TableMeter:
         if action in COUNTED:
             self._registry.add(self._table, COUNTED[action], 1)
         for exporter in self._exporters:
-            exporter.show(self._registry, self._table)
+            try:
+                exporter.show(self._registry, self._table)
+            except Exception as error:  # of a library; what is reported here is done, and must not look as if it had failed
+                text = f"{type(exporter).__name__} does not show metrics of {self._table}: {type(error).__name__}: {error}"
+                warnings.warn(text, HudiWarning, stacklevel=2)
 
 
 def metered(

@@ -6,6 +6,8 @@ import json
 import logging
 import re
 import shutil
+import socket
+import threading
 import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ from hudimeta.errors import ConfigError, LockTimeout
 from hudimeta.metering import NO_METER, Metric, meter_of
 from hudimeta.observability import REGISTRY, FigureKind, Registry
 from hudimeta.observability.exporters import OpenTelemetry, PushGateway, prometheus_collector, prometheus_name
+from hudimeta.observability.meters import TableMeter
 from hudimeta.testing.builders import simple_rows
 from tests.recorded_tables import SHARED
 
@@ -167,7 +170,6 @@ def test_prometheus_is_told_when_it_asks(tmp_path: Path) -> None:
 
 
 def test_prometheus_asks_at_a_port(tmp_path: Path) -> None:
-    import socket
     from urllib.request import urlopen
 
     with socket.socket() as free:
@@ -205,6 +207,50 @@ def test_a_push_gateway_that_is_away_fails_no_write(tmp_path: Path) -> None:
     with pytest.warns(HudiWarning, match="cannot be pushed to localhost:1"):
         report = made(tmp_path / "t", **more).insert(simple_rows([1], 1))
     assert report.inserted == 1
+
+
+def answers_as_another_service(listening: socket.socket) -> None:
+    connection, _ = listening.accept()
+    with connection:
+        while connection.recv(1 << 16)[-1:] != b"\n":
+            continue
+        connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+
+def test_what_cannot_be_told_fails_no_write(tmp_path: Path) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        answering = threading.Thread(target=answers_as_another_service, args=(listening,))
+        answering.start()
+        gateway = "hoodie.metrics.pushgateway"
+        push = {"hoodie.metrics.reporter.type": "PROMETHEUS_PUSHGATEWAY", f"{gateway}.delete.on.shutdown": "false"}
+        ways = {
+            "cannot be pushed to 127": {
+                **push,
+                f"{gateway}.host": "127.0.0.1",
+                f"{gateway}.port": str(listening.getsockname()[1]),
+            },
+            "cannot be pushed to my host": {**push, f"{gateway}.host": "my host"},
+            "cannot be appended to": {"hoodie.metrics.reporter.type": "JSON_LINES", "hudimeta.metrics.file": "a\0b"},
+            "at the port 99999": {"hoodie.metrics.reporter.type": "PROMETHEUS", "hoodie.metrics.prometheus.port": "99999"},
+        }
+        for number, (told_so, options) in enumerate(ways.items()):
+            with pytest.warns(HudiWarning, match=told_so):
+                assert made(tmp_path / str(number), **options).insert(simple_rows([1], 1)).inserted == 1
+        answering.join()
+
+
+class FailsAtAll:
+    def show(self, registry: Registry, table: str) -> None:
+        raise RuntimeError(f"no {table}")
+
+
+def test_a_library_that_fails_fails_no_write(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.snapshot().storage.log.meter = TableMeter(REGISTRY, "trips", exporters=[FailsAtAll()])
+    with pytest.warns(HudiWarning, match="FailsAtAll does not show metrics of trips: RuntimeError: no trips"):
+        assert table.insert(simple_rows([1], 1)).inserted == 1
 
 
 def test_open_telemetry_has_the_same_names() -> None:
