@@ -18,11 +18,11 @@ from hudimeta.config import HudiWarning
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CommitError, CorruptFileError, HudiError
 from hudimeta.metadata import MetadataTable
+from hudimeta.snapshot.opened_ahead import properties_and_timeline
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.properties import TableProperties
-from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata
 from hudimeta.timeline.naming import pending_name
@@ -76,12 +76,13 @@ class CleanRunner:
                 warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
 
     def run_new(
-        self, planned: Callable[[Timeline], str | None], engine: Engine | None = None
+        self, planned: Callable[[Timeline], tuple[str, bool] | None], engine: Engine | None = None
     ) -> tuple[str, CleanPlan, int] | None:
         """Plan a clean and run it before anybody can take it for one that died and finish it.
 
         Args:
-            planned: Called under the lock; the instant of a plan that is on the timeline now, None for nothing to do.
+            planned: Called under the lock; the instant of a plan that is on the timeline now, and whether it was put there just
+                now; None for nothing to do.
             engine: Where files are deleted; None for this process.
 
         Returns:
@@ -91,12 +92,13 @@ class CleanRunner:
             CommitError: Another process is running what is planned.
         """
         with self.lock.held():
-            instant = planned(self.properties.load_timeline(self.storage))
-            if instant is None:
+            found = planned(self.properties.load_timeline(self.storage))
+            if found is None:
                 return None
-            begun = begin(self.storage, self.properties, instant, Action.CLEAN, self.patience_s)
-        with begun as (timeline, found):
-            return (instant, *self._run(timeline, found, engine or LocalEngine()))
+            instant, fresh = found
+            begun = begin(self.storage, self.properties, instant, Action.CLEAN, self.patience_s, just_planned=fresh)
+        with begun as (timeline, pending):
+            return (instant, *self._run(timeline, pending, engine or LocalEngine()))
 
     def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:
         time = found.time
@@ -112,19 +114,18 @@ class CleanRunner:
         paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
         deleted = delete_in_tasks(self.storage, paths, engine)
         with self.lock.held():
-            timeline = self.properties.load_timeline(self.storage)
+            properties, timeline = properties_and_timeline(self.storage)
             now = timeline.get(time, Action.CLEAN)
             if now is None or now.is_completed:
                 raise CommitError(f"clean {time} is not pending any more", "Another writer completed it.")
             the_plan = replace(the_plan, emptied=self._still_empty(timeline, the_plan, time))
-            stated = self._record(timeline, time, the_plan)
+            stated = self._record(properties, timeline, time, the_plan)
             completion = self.times.next(timeline.last_time, time)
             writer.complete(time, Action.CLEAN, completion, encode_metadata(time, the_plan, deleted, stated))
         return the_plan, deleted
 
-    def _record(self, timeline: Timeline, time: str, the_plan: CleanPlan) -> dict[str, str]:
+    def _record(self, properties: TableProperties, timeline: Timeline, time: str, the_plan: CleanPlan) -> dict[str, str]:
         """Take the files out of the metadata table, see `MetadataCommit.clean`; repeating it changes nothing."""
-        properties = load_properties(self.storage)
         if self.metadata is None or not properties.has_metadata_table:
             return {}
         self.metadata.properties = properties

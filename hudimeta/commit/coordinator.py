@@ -192,7 +192,9 @@ class Coordinator:
             with contextlib.suppress(InstantExists):
                 self._writer.create_alone(instant, action, content)
                 if to_run:
-                    self._begun[instant] = begin(self._storage, self._properties, instant, action, self._patience_s)
+                    self._begun[instant] = begin(
+                        self._storage, self._properties, instant, action, self._patience_s, just_planned=True
+                    )
                 return instant
         raise _no_instant()
 

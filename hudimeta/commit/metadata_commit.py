@@ -186,7 +186,7 @@ class MetadataCommit:
         try:
             table = known
             if timeline is not None and timeline.completed != known.data_timeline.completed:
-                table = MetadataTable.open(self._storage, self.properties, timeline, known)
+                table = MetadataTable.open(self._storage, self.properties, timeline, known, to_write=True)
             change = self._change(table, table.data_timeline, instant, written, schema, replaced, same_rows, renamed)
             return PreparedDelta.of(change, self._groups(table), self._writer)
         except HudiError:  # under the lock it is made again, and its errors count
@@ -260,7 +260,7 @@ class MetadataCommit:
         if known is not None and same and not beside_others and known.data_timeline.completed == timeline.completed:
             table = known
         else:
-            table = MetadataTable.open(self._storage, self.properties, timeline, known)
+            table = MetadataTable.open(self._storage, self.properties, timeline, known, to_write=True)
         if _died(table.timeline, timeline) and table is known:
             # A writer compacts after it has published: when the view was made it may have been just about that.
             table = MetadataTable.open(self._storage, self.properties, timeline)

@@ -12,6 +12,7 @@ from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.recovery import Recovery
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import beside
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.naming import pending_name
@@ -70,7 +71,15 @@ def is_being_run(storage: Storage, timeline: Timeline, planned: Instant, patienc
     return runs or (planned.action is Action.INDEXING and builds_an_index(storage, planned.time, patience_s))
 
 
-def begin(storage: Storage, properties: TableProperties, instant: str, action: Action, patience_s: float = 0.0) -> Begun:
+def begin(
+    storage: Storage,
+    properties: TableProperties,
+    instant: str,
+    action: Action,
+    patience_s: float = 0.0,
+    *,
+    just_planned: bool = False,
+) -> Begun:
     """Begin to run a planned service; the caller holds the table lock.
 
     Args:
@@ -79,15 +88,17 @@ def begin(storage: Storage, properties: TableProperties, instant: str, action: A
         instant: Of the plan.
         action: Its pending word.
         patience_s: See `is_alive`.
+        just_planned: The caller made the plan since it took the lock, so that nobody can be running it.
 
     Raises:
         CommitError: There is no such plan, or another process is running it.
         CorruptFileError: The file of the plan is empty.
     """
     timeline = properties.load_timeline(storage)
-    found = idle(storage, timeline, instant, action, patience_s)
+    own = timeline.get(instant, action) if just_planned else None
+    found = own or idle(storage, timeline, instant, action, patience_s)
     requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
-    if not timeline.plan(found):
+    if own is None and not timeline.plan(found):
         hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
         raise CorruptFileError(requested, 0, f"the plan of a {action.value}", "an empty file", hint)
     guard = storage.guard(requested)
@@ -95,7 +106,8 @@ def begin(storage: Storage, properties: TableProperties, instant: str, action: A
     with contextlib.ExitStack() as held:
         if guard is None:
             held.callback(_stop, beat)
-        held.enter_context(guard if guard is not None else beat.beating())
+        shown = guard if guard is not None else beat.beating()
+        beside(lambda: held.enter_context(shown), lambda: timeline.plan(found), storage)  # which the run asks for next
         if action in service_runs.ACTIONS:
             service_runs.note(storage, instant, action)
         return Begun(timeline, found, held.pop_all())

@@ -20,6 +20,7 @@ from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.groups import GroupFinder
+from hudimeta.metadata.index_definitions import load_definitions
 from hudimeta.metadata.kept import kept_for
 from hudimeta.metadata.keys import NO_PARTITION, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -27,7 +28,7 @@ from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metadata.strays import check_in_step, unfinished
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
-from hudimeta.storage.at_once import beside
+from hudimeta.storage.at_once import ahead, beside
 from hudimeta.timeline import Timeline
 from hudimeta.types import Instant
 
@@ -78,7 +79,13 @@ class MetadataTable:
 
     @classmethod
     def open(
-        cls, storage: Storage, properties: TableProperties, data_timeline: Timeline, earlier: MetadataTable | None = None
+        cls,
+        storage: Storage,
+        properties: TableProperties,
+        data_timeline: Timeline,
+        earlier: MetadataTable | None = None,
+        *,
+        to_write: bool = False,
     ) -> MetadataTable:
         """Open the metadata table of a table: one request.
 
@@ -88,6 +95,7 @@ class MetadataTable:
             data_timeline: Of the data table, listed *before*: an instant that completes between the two listings must not be
                 taken for one that never began.
             earlier: The same as it was before; what was read for it is not read again.
+            to_write: Whoever writes needs the definitions of indexes: of a far-away table they are asked for meanwhile.
 
         Raises:
             IndexNotReady: The table has none.
@@ -98,11 +106,14 @@ class MetadataTable:
         legacy = properties.version <= _LEGACY_VERSION
         folder = ".hoodie" if legacy else ".hoodie/timeline"
         inner = storage.sub(METADATA_ROOT)
+        defined = ahead(lambda: load_definitions(storage, properties.index_defs_path), storage) if to_write else None
         timeline = Timeline.load(inner, folder, 1 if legacy else 2, zone=properties.zone, place=METADATA_ROOT)
         if not timeline.writes:
             raise MetadataOutOfSync(files.PARTITION, "any completed instant")
         check_in_step(data_timeline, timeline)
         table = cls(storage, properties, data_timeline, timeline)
+        if defined is not None and (found := defined()) is not None:
+            table.index_definitions = found
         if earlier is not None:
             table._follow(earlier)
         table._listing.name_again([] if legacy else cleaned_since(storage, properties, data_timeline, timeline))
@@ -335,8 +346,6 @@ class MetadataTable:
     @cached_property
     def index_definitions(self) -> Mapping[str, IndexDefinition]:
         """Definitions of the indexes by metadata partition; empty when the table has no such file."""
-        from hudimeta.metadata.index_definitions import load_definitions
-
         return load_definitions(self._table_storage, self._properties.index_defs_path)
 
     @cached_property

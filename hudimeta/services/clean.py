@@ -331,14 +331,15 @@ def clean(session: WriteSession, *, after_a_write: bool = False) -> CleanReport:
     while True:
         found: CleanPlan | None = None
 
-        def planned(timeline: Timeline) -> str | None:
+        def planned(timeline: Timeline) -> tuple[str, bool] | None:
             """What died goes first; else a new plan."""
             nonlocal found
             died = _waiting(timeline)
             if died is not None:
-                return died
+                return died, False
             found = plan(session, session.snapshot_at(timeline))
-            return _put(session, timeline, found)
+            instant = _put(session, timeline, found)
+            return None if instant is None else (instant, True)
 
         ran = session.coordinator.cleans.run_new(planned, session.engine)
         report = None if ran is None else session.reported(CleanReport(ran[0], ran[2], ran[1]), Action.CLEAN)

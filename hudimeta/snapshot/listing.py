@@ -129,4 +129,4 @@ def open_kept_metadata(storage: Storage, properties: TableProperties, timeline: 
         return None, _NO_METADATA
     from hudimeta.metadata import MetadataTable
 
-    return MetadataTable.open(storage, properties, timeline), ""
+    return MetadataTable.open(storage, properties, timeline, to_write=True), ""

@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hudimeta.errors import HudiError
-from hudimeta.metadata.index_definitions import load_definitions
 from hudimeta.storage.at_once import ahead, beside, reads_ahead
 from hudimeta.table import properties as table_properties
 from hudimeta.timeline import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
-    from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.snapshot.table_schema import TableSchema
     from hudimeta.storage import FileInfo, Storage
@@ -52,16 +50,8 @@ def schema_of_a_plan(snapshot: Snapshot) -> TableSchema:
 
 def open_ahead(snapshot: Snapshot) -> Snapshot:
     """The snapshot of a write, which asks for the newest commit, the metadata table and its definitions of indexes next."""
-    if not reads_ahead(snapshot.storage):
-        return snapshot
-    definitions: list[dict[str, IndexDefinition]] = []
-    path = snapshot.properties.index_defs_path
-    defined = ahead(lambda: definitions.append(load_definitions(snapshot.storage, path)), snapshot.storage)
-    beside(lambda: _read_newest(snapshot), lambda: _open_metadata(snapshot), snapshot.storage)
-    defined()
-    with contextlib.suppress(HudiError):
-        if snapshot.metadata is not None and definitions:
-            (snapshot.metadata.index_definitions,) = definitions
+    if reads_ahead(snapshot.storage):
+        beside(lambda: _read_newest(snapshot), lambda: _open_metadata(snapshot), snapshot.storage)
     return snapshot
 
 

@@ -183,7 +183,7 @@ def beside(act: Callable[[], R], more: Callable[[], object], storage: Storage) -
     return found
 
 
-def ahead(more: Callable[[], object], storage: Storage) -> Callable[[], object]:
+def ahead(more: Callable[[], R], storage: Storage) -> Callable[[], R | None]:
     """Begin to ask a far-away store for something that is needed later; of a nearby one it is asked when it is needed.
 
     Args:
@@ -191,10 +191,13 @@ def ahead(more: Callable[[], object], storage: Storage) -> Callable[[], object]:
         storage: What is asked.
 
     Returns:
-        What waits until it is there.
+        What waits until it is there, and gives it; None where it failed, or was not asked for yet.
     """
     threads = _threads_ahead(storage)
-    return (lambda: None) if threads is None else threads.pool.submit(more).exception
+    if threads is None:
+        return lambda: None
+    begun = threads.pool.submit(more)
+    return lambda: begun.result() if begun.exception() is None else None
 
 
 @contextmanager
