@@ -18,10 +18,18 @@ import pyarrow.compute as pc
 from hudimeta.errors import CommitConflict, CommitError
 from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of
 from hudimeta.indexes.tagging import Tagging
-from hudimeta.table.key_file import KeyFile
+from hudimeta.table.key_file import KeyFile, KeyReader, RunAll
 from hudimeta.write.batch import KeyedBatch, concatenated
 
-__all__ = ["combined_where_new", "doubled_keys", "is_of_known_rows", "of_own_groups", "refuse_gone", "refuse_to_choose"]
+__all__ = [
+    "combined_where_new",
+    "doubled_keys",
+    "is_of_known_rows",
+    "of_live_rows",
+    "of_own_groups",
+    "refuse_gone",
+    "refuse_to_choose",
+]
 
 _CURE = (
     "Nothing was published; run the write again. If it fails so again though nobody else writes, the index lacks the key: "
@@ -44,6 +52,41 @@ def of_own_groups(batch: KeyedBatch, tagging: Tagging) -> Tagging:
     found[tagging.row[own]] = True
     kept = own | ~found[tagging.row]  # a name of a file that is none of these says nothing
     return replace(tagging, row=tagging.row[kept], file=tagging.file[kept])
+
+
+def of_live_rows(keys: pa.StringArray, tagging: Tagging, read: KeyReader, run_all: RunAll, *, one: bool) -> Tagging:
+    """Where the keys of a batch are, without places of which a log file has deleted the key.
+
+    An index of base files names those as well. Once the key was inserted anew, which looks for no place, it has another one,
+    and a change that reached both would be two rows.
+
+    Args:
+        keys: Of the batch.
+        tagging: All places of them.
+        read: Reads the keys of a file slice that are not deleted.
+        run_all: See `RunAll`.
+        one: Look only at keys that have several places, and leave one to each: there a new row belongs as well as anywhere.
+    """
+    row, file = tagging.row, tagging.file
+    asked = np.array([bool(held.logs) for held in tagging.files], dtype=bool)[file]
+    if one:
+        asked &= np.bincount(row, minlength=len(keys))[row] > 1
+    if not asked.any():
+        return tagging
+
+    def alive(number: int) -> np.ndarray[Any, Any]:
+        own = keys.take(array_of(row[asked & (file == number)]))
+        there = read(tagging.files[number], own)
+        return np.zeros(len(own), dtype=bool) if there is None else numpy_of(pc.is_in(own, value_set=there))
+
+    numbers = [int(number) for number in np.unique(file[asked])]
+    kept = np.ones(len(row), dtype=bool)
+    for number, found in zip(numbers, run_all(alive, numbers), strict=True):
+        kept[asked & (file == number)] = found
+    if one:
+        last = np.append(row[1:] != row[:-1], True)
+        kept |= last & (np.bincount(row[kept], minlength=len(keys))[row] == 0)
+    return replace(tagging, row=row[kept], file=file[kept])
 
 
 def refuse_gone(batch: KeyedBatch, tagging: Tagging, action: str) -> None:

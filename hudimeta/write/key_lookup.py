@@ -33,7 +33,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Operation
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.doubled_keys import of_own_groups, refuse_gone
+from hudimeta.write.doubled_keys import of_live_rows, of_own_groups, refuse_gone
 from hudimeta.write.moves import Settled, settle_partitions
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class KeyLookup:
         assert batch.keys is not None
         tagging, files = self.tag(batch.keys, batch.partitions)
         refuse_gone(batch, tagging, self._session.options.get(keys.OPERATION) or Operation.UPSERT.value)
-        tagging = of_own_groups(batch, tagging)
+        tagging = self._of_live_rows(batch.keys, of_own_groups(batch, tagging), one=True)
         settled = Settled.as_found(batch, tagging)
         if self.choice.is_global:
             ordering_of = self._table.ordering_reader()
@@ -184,6 +184,18 @@ class KeyLookup:
         if settled.outdated:
             text += f"; {settled.outdated:,} rows left out, because the row in another partition is newer"
         return Found(settled, files, _unmatched(batch, tagging), tagging.asked, tagging.hits, text)
+
+    def held(self, batch: KeyedBatch) -> tuple[Tagging, Mapping[str, Sequence[KeyFile]]]:
+        """Find keys that the table has rows of, each of which a new row would double. Returns and raises as `tag` does."""
+        assert batch.keys is not None
+        tagging, files = self.tag(batch.keys, batch.partitions)
+        return self._of_live_rows(batch.keys, tagging, one=False), files
+
+    def _of_live_rows(self, batch_keys: pa.StringArray, tagging: Tagging, *, one: bool) -> Tagging:
+        choice = self.choice
+        if choice.is_global or choice.kind in (IndexKind.RECORD_INDEX, IndexKind.BUCKET):
+            return tagging  # these tell live rows, or one place a key
+        return of_live_rows(batch_keys, tagging, self._table.key_reader(alive=True), self._run_all, one=one)
 
     def _as_shown(self, batch: KeyedBatch) -> KeyedBatch:
         """Rows that stay in their partition though its column changed hold what readers show of them: the partition's value."""

@@ -246,7 +246,7 @@ class _Stream:
                 if self._policy is DuplicatePolicy.NONE:
                     batch, fresh = self._found(batch, groups, by_group)
                 else:
-                    tagging, _ = self._table.lookup.tag(batch.keys, batch.partitions)
+                    tagging, _ = self._table.lookup.held(batch)
                     fresh = settle_duplicates(batch, tagging.row, self._policy)
                     self._count(str(tagging), tagging.asked, tagging.hits)
                     self._dropped += len(batch) - len(fresh)

@@ -129,7 +129,8 @@ class TableFiles:
 
         Args:
             alive: Leave out keys that log files have deleted. Whoever looks in one partition may take them for keys that are
-                there, since their rows would come to the same file group; over several partitions they would misplace rows.
+                there where they are nowhere else, since a file group is as good as any; over several partitions they would
+                misplace rows.
         """
         properties, storage = self._session.properties, self._session.storage
         reader = SliceRows.of(self.snapshot)

@@ -240,7 +240,7 @@ def write_batch(
         index, unmatched, asked, hits, moved = found.text, found.unmatched, found.asked, found.hits, settled.moved
     elif policy is not DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
-            tagging, files = table.lookup.tag(batch.keys, batch.partitions)
+            tagging, files = table.lookup.held(batch)
         index, asked, hits = str(tagging), tagging.asked, tagging.hits
         fresh = settle_duplicates(batch, tagging.row, policy)
         dropped = len(batch) - len(fresh)

@@ -76,3 +76,27 @@ def test_of_rows_in_one_file_group_all_are_changed_or_none(
     assert table.delete(where="id = 1").deleted == 2
     assert table.update({"v": "'new'"}, where="id = 2").updated == 1
     assert rows(table) == [(2, 5, "new")]
+
+
+@pytest.mark.parametrize("indexes", [[], ["bloom_filters"], ["record_index"]], ids=["simple", "bloom", "record_index"])
+@pytest.mark.parametrize("anew", ["insert", "bulk_insert"])
+def test_a_key_that_was_inserted_anew_after_a_delete_in_a_log_is_one_row(tmp_path: Path, indexes: list[str], anew: str) -> None:
+    """The base file where it was deleted has it still: an upsert would reach both places, and make two rows of one."""
+    table = made(tmp_path / "t", "MERGE_ON_READ", ("n",), batch(FIRST, OTHER), indexes=indexes)
+    table.delete(where="id = 1")
+    getattr(table, anew)(batch((1, 3, "again")))
+    table.upsert(batch((1, 4, "changed"), (2, 6, "d")))
+    assert rows(table) == [(1, 4, "changed"), (2, 6, "d")]
+    assert table.scan(query_type="incremental", begin=table.timeline.writes[-2].completed_at).count() == 2
+    table.delete(where="id = 1")
+    table.upsert(batch((1, 5, "back")))
+    assert rows(table) == [(1, 5, "back"), (2, 6, "d")], "where no place is left to it, it goes to one"
+    check_all(open_storage(table.path))
+
+
+@pytest.mark.parametrize("indexes", [[], ["record_index"]], ids=["simple", "record_index"])
+def test_a_key_that_a_log_has_deleted_is_no_duplicate(tmp_path: Path, indexes: list[str]) -> None:
+    table = made(tmp_path / "t", "MERGE_ON_READ", ("n",), batch(FIRST, OTHER), indexes=indexes)
+    table.delete(where="id = 1")
+    report = hudimeta.Table(table.path, {"hoodie.datasource.insert.dup.policy": "drop"}).insert(batch((1, 3, "again"), OTHER))
+    assert (report.inserted, report.dropped_duplicates, rows(table)) == (1, 1, [(1, 3, "again"), OTHER])

@@ -84,7 +84,7 @@ class LookUp:
             return PlacedRows({}, as_logs=new_groups.as_logs)
         policy = duplicate_policy(opened.session.options, operation)
         if policy is not DuplicatePolicy.NONE:
-            tagging, _ = opened.table.lookup.tag(batch.keys, batch.partitions)
+            tagging, _ = opened.table.lookup.held(batch)
             fresh = settle_duplicates(batch, tagging.row, policy)
             sorter.add_fresh(batch, fresh)
             return replace(_counted(tagging, tagging.asked, tagging.hits), dropped=len(batch) - len(fresh))
