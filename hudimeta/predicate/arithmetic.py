@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of
 from hudimeta.predicate.casts import cast_array
+from hudimeta.predicate.number_text import power_of_ten
 from hudimeta.predicate.tree import ArithmeticOp
 from hudimeta.predicate.types import (
     DOUBLE,
@@ -155,8 +156,8 @@ def _decimals(op: ArithmeticOp, left: pa.Array, right: pa.Array, result: pa.Data
         return fast
     run = _DECIMAL[op]
     whole = not is_decimal(result)
-    step = decimal.Decimal(1).scaleb(0 if whole else -result.scale)
-    limit = decimal.Decimal(10) ** (MAX_PRECISION if whole else result.precision - result.scale)
+    step = power_of_ten(0 if whole else -result.scale)
+    limit = power_of_ten(MAX_PRECISION if whole else result.precision - result.scale)
 
     def one(a: decimal.Decimal | None, b: decimal.Decimal | None) -> decimal.Decimal | int | None:
         if a is None or b is None or (b == 0 and op in _DIVISIONS):
@@ -190,7 +191,7 @@ def _remainder(a: decimal.Decimal, b: decimal.Decimal) -> decimal.Decimal | None
 
 _JAVA_DIGITS = MAX_PRECISION + 1
 """Of the numbers that Spark divides."""
-_LARGEST = decimal.Decimal(10) ** _JAVA_DIGITS
+_LARGEST = power_of_ten(_JAVA_DIGITS)
 _DIVISIONS = (ArithmeticOp.DIVIDE, ArithmeticOp.REMAINDER, ArithmeticOp.INTEGER_DIVIDE)
 _DECIMAL: dict[ArithmeticOp, Callable[[decimal.Decimal, decimal.Decimal], decimal.Decimal | None]] = {
     ArithmeticOp.ADD: operator.add,

@@ -20,6 +20,7 @@ from hudimeta.predicate.number_text import (
     digits_of_java,
     floats_of_text,
     integers_of_text,
+    power_of_ten,
     text_of_floats,
 )
 from hudimeta.predicate.types import (
@@ -212,7 +213,7 @@ def _to_decimal(values: pa.Array, target: pa.DataType) -> pa.Array:
     if target.scale < values.type.scale:
         wide = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
     wide = wide.cast(pa.decimal256(76, target.scale))
-    limit = decimal.Decimal(10) ** _digits(target)
+    limit = power_of_ten(_digits(target))
     inside = pc.less(pc.abs(wide), scalar_of(limit, wide.type))
     return pc.if_else(inside, wide, scalar_of(None, wide.type)).cast(target)
 
@@ -225,7 +226,7 @@ def _decimal_of_float(number: float) -> decimal.Decimal | None:
     if not math.isfinite(number):
         return None
     digits = digits_of_java(abs(number), single=False)
-    return -digits if number < 0 else digits
+    return digits.copy_negate() if number < 0 else digits  # a minus would round as the process's context says
 
 
 def _fitted(number: decimal.Decimal | None, target: pa.DataType) -> decimal.Decimal | None:
@@ -234,8 +235,8 @@ def _fitted(number: decimal.Decimal | None, target: pa.DataType) -> decimal.Deci
         return None
     if number.adjusted() < -target.scale - 1:
         number = decimal.Decimal(0)
-    fitted = number.quantize(decimal.Decimal(1).scaleb(-target.scale), rounding=decimal.ROUND_HALF_UP, context=_WIDE)
-    return fitted if fitted.copy_abs() < decimal.Decimal(10) ** _digits(target) else None
+    fitted = number.quantize(power_of_ten(-target.scale), rounding=decimal.ROUND_HALF_UP, context=_WIDE)
+    return fitted if fitted.copy_abs() < power_of_ten(_digits(target)) else None
 
 
 def _times(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudimeta.formats.plain_arrays import fill_null, scalar_of
 from hudimeta.predicate.arithmetic import arithmetic
 from hudimeta.predicate.casts import cast_array, negated
-from hudimeta.predicate.number_text import java_double_text
+from hudimeta.predicate.number_text import java_double_text, power_of_ten
 from hudimeta.predicate.tree import ArithmeticOp
 from hudimeta.predicate.types import (
     LONG,
@@ -102,7 +102,7 @@ def rounded(context: Context, args: list[Any]) -> Any:
         return pa.nulls(context.length, context.type)
     if is_decimal(t) and digits >= values.type.scale:
         return cast_array(values, t, context.zone)
-    step = decimal.Decimal(1).scaleb(-max(min(digits, 400), -400))
+    step = power_of_ten(-max(min(digits, 400), -400))
 
     def exact(number: Any) -> Any:
         if is_floating(t):
@@ -116,8 +116,8 @@ def rounded(context: Context, args: list[Any]) -> Any:
         result = exact(number)
         fits = not is_integer(t) or -(1 << (t.bit_width - 1)) <= result < 1 << (t.bit_width - 1)
         if is_decimal(t):
-            fits = result.copy_abs() < decimal.Decimal(10) ** (t.precision - t.scale)
-            result = result.quantize(decimal.Decimal(1).scaleb(-t.scale), context=decimal.Context(prec=800))
+            fits = result.copy_abs() < power_of_ten(t.precision - t.scale)
+            result = result.quantize(power_of_ten(-t.scale), context=decimal.Context(prec=800))
         return result if fits else None
 
     return map_unique(values, fitting, context.type)

@@ -12,7 +12,15 @@ import pyarrow as pa
 from hudimeta.formats.plain_arrays import array_of, scalar_of
 from hudimeta.predicate.types import DOUBLE, LONG, STRING, map_unique
 
-__all__ = ["decimal_of_text", "digits_of_java", "floats_of_text", "integers_of_text", "java_double_text", "text_of_floats"]
+__all__ = [
+    "decimal_of_text",
+    "digits_of_java",
+    "floats_of_text",
+    "integers_of_text",
+    "java_double_text",
+    "power_of_ten",
+    "text_of_floats",
+]
 
 _FLOAT_TEXT = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
 _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?")
@@ -63,6 +71,11 @@ def _hexadecimal(text: str) -> float | None:
         return -math.inf if text.startswith("-") else math.inf
 
 
+def power_of_ten(exponent: int) -> decimal.Decimal:
+    """1 with so many zeros, or decimals; as it is, whatever the decimal context of the process says."""
+    return decimal.Decimal((0, (1,), exponent))
+
+
 def decimal_of_text(text: str) -> decimal.Decimal | None:
     """A number as Java's BigDecimal reads it: digits of any script, but no blanks and no underscores between them."""
     try:
@@ -106,10 +119,12 @@ def digits_of_java(number: float, *, single: bool) -> decimal.Decimal:
         beyond = math.frexp(number)[1] - 1 - bits - 1
         figures = _INSIGNIFICANT[beyond] if beyond > 1 else 0
         quotient, residue = divmod(int(number), 10**figures)
-        return decimal.Decimal(quotient + (figures > 0 and 2 * residue >= 10**figures)).scaleb(figures).normalize()
-    shortest = decimal.Decimal(np.format_float_scientific(np.float32(number)) if single else repr(number)).normalize()
-    return decimal.Decimal(f"{number:.1e}").normalize() if len(shortest.as_tuple().digits) == 1 else shortest
+        return decimal.Decimal(quotient + (figures > 0 and 2 * residue >= 10**figures)).scaleb(figures, _OWN).normalize(_OWN)
+    shortest = decimal.Decimal(np.format_float_scientific(np.float32(number)) if single else repr(number)).normalize(_OWN)
+    return decimal.Decimal(f"{number:.1e}").normalize(_OWN) if len(shortest.as_tuple().digits) == 1 else shortest
 
 
+_OWN = decimal.Context(prec=19, traps=[])
+"""Digits of every whole number of 63 bits; that of the process may have fewer, and would cut them off."""
 _INSIGNIFICANT = [int(bits * math.log10(2)) for bits in range(64)]
 """How many decimal digits so many bits more than a float has cannot tell apart."""

@@ -272,7 +272,7 @@ def _alter(values: pa.Array, target: pa.DataType) -> pa.Array:
     fits = pc.less(size, scalar_of(10.0 ** (digits + 1)))  # neither infinite nor NaN, nor too large for `wide`
     texts = pc.if_else(fits, texts, scalar_of(None))
     numbers = _rounded(texts, wide, target.scale)
-    most = scalar_of(Decimal(10) ** digits, wide)
+    most = scalar_of(Decimal((0, (1,), digits)), wide)
     return pc.cast(pc.if_else(pc.less(pc.abs(numbers), most), numbers, scalar_of(None)), target)
 
 
@@ -283,7 +283,7 @@ def _rounded(texts: pa.Array, wide: pa.DataType, scale: int) -> pa.Array:
     try:
         return pc.round(pc.cast(texts, wide), ndigits=scale, round_mode="half_towards_infinity")
     except pa.ArrowInvalid:  # one has more decimals than the type
-        exact, unit = Context(prec=_WIDEST, rounding=ROUND_HALF_UP), Decimal(1).scaleb(-scale)
+        exact, unit = Context(prec=_WIDEST, rounding=ROUND_HALF_UP), Decimal((0, (1,), -scale))
         numbers = (None if text is None else Decimal(text).quantize(unit, context=exact) for text in texts.to_pylist())
         return pa.array(numbers, wide)
 
