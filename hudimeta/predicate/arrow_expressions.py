@@ -21,13 +21,14 @@ import ctypes
 import math
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
 from hudimeta.predicate.tree import (
+    MAX_DEPTH,
     Column,
     Compare,
     CompareOp,
@@ -60,6 +61,9 @@ _MATCH = {
     "ends_with": (MatchKind.ENDS_WITH, None),
     "match_substring": (MatchKind.CONTAINS, None),
 }
+_JOINING = ("and_kleene", "or_kleene")
+_MOST_LEVELS = 1_000
+"""Of an expression that PyArrow evaluates, which goes down level by level on the stack of its thread."""
 _NULL_MATCHES = 0
 """`null_matching_behavior` of a list in which a null finds a null."""
 
@@ -90,11 +94,15 @@ class ArrowPredicate:
 
 @dataclass(frozen=True)
 class _Node:
-    """A function with its arguments and options; a column, whose path `value` is, or a constant, whose scalar it is."""
+    """A function with its arguments and options; a column, whose path `value` is, or a constant, whose scalar it is.
+
+    `depth` is how many levels it has.
+    """
 
     function: str
     args: tuple[_Node, ...] = ()
     value: Any = None
+    depth: int = 1
 
 
 class _Unknown(Exception):
@@ -110,14 +118,17 @@ def parse_arrow(expression: Any) -> ArrowPredicate:
     """Read an expression.
 
     Raises:
-        ConfigError: One that Arrow cannot write, such as a column by its number.
+        ConfigError: One that Arrow cannot write, such as a column by its number, or that is nested too deep.
     """
-    root = _read(expression)
+    root, levels = _read(expression)
     unknown: dict[str, None] = {}
     parts = [_translated(conjunct, unknown) for conjunct in _conjuncts(root)]
     known = [tree for tree in parts if tree is not None]
     if len(known) == len(parts):
         return ArrowPredicate(all_of(known))
+    if levels > _MOST_LEVELS:
+        hint = f"PyArrow evaluates {next(iter(unknown))}, and crashes at some thousand. Name the values of a column by isin."
+        raise PredicateError("…", f"at most {_MOST_LEVELS:,} conditions that are joined one by one", hint)
     # NaN is told apart where Arrow evaluates; without negations a match of Arrow's is one of ours as well.
     safe = [t for t, c in zip(parts, _conjuncts(root), strict=True) if t is not None and "invert" not in _functions(c)]
     columns = dict.fromkeys(node.value[0] for node in _nodes(root) if node.function == "field_ref")
@@ -161,7 +172,7 @@ def _tree(node: _Node) -> Expr:
         return _constant(node.value)
     if function in _COMPARE:
         return Compare(_COMPARE[function], _tree(args[0]), _tree(args[1]))
-    if function in ("and_kleene", "or_kleene"):
+    if function in _JOINING:
         return (all_of if function == "and_kleene" else any_of)([_tree(arg) for arg in args])
     if function == "invert":
         return Not(_tree(args[0]))
@@ -200,7 +211,8 @@ def _in(child: Expr, options: dict[str, Any]) -> Expr:
 # Arrow's tree
 
 
-def _read(expression: Any) -> _Node:
+def _read(expression: Any) -> tuple[_Node, int]:
+    """The tree, and how many levels it has as Arrow has it."""
     try:
         _, (buffer,) = expression.__reduce__()
     except pa.ArrowException as error:
@@ -208,29 +220,50 @@ def _read(expression: Any) -> _Node:
         raise PredicateError(str(expression), "an expression that can be pickled", hint) from error
     reader = pa.ipc.open_file(buffer)
     constants = reader.get_batch(0)
-    entries = _entries(reader.schema)
-    return _node(next(entries), entries, constants)
+    return _root(_entries(reader.schema), constants)
 
 
-def _node(entry: tuple[str, str], rest: Iterator[tuple[str, str]], constants: pa.RecordBatch) -> _Node:
-    key, value = entry
-    if key == "literal":
-        return _Node(key, value=constants.column(int(value))[0])
-    if key == "field_ref":
-        return _Node(key, value=(value,))
-    if key == "nested_field_ref":
-        return _Node("field_ref", value=tuple(next(rest)[1] for _ in range(int(value))))
-    args: list[_Node] = []
-    options: dict[str, Any] = {}
-    for inner, text in rest:
-        if inner == "end":
-            break
-        if inner == "options":
-            scalar = constants.column(int(text))[0]
-            options = {name: item.as_py() if name != "value_set" else list(item) for name, item in scalar.items()}
+@dataclass
+class _Call:
+    """A function whose arguments are being read."""
+
+    function: str
+    args: list[_Node] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, node: _Node) -> None:
+        """One more argument; conditions that are joined one by one, as by `functools.reduce`, stand side by side."""
+        joined = node.function == self.function and self.function in _JOINING
+        self.args += node.args if joined else [node]
+
+
+def _root(entries: Iterator[tuple[str, str]], constants: pa.RecordBatch) -> tuple[_Node, int]:
+    calls: list[_Call] = []
+    levels = 0
+    for key, value in entries:
+        if key == "options":
+            scalar = constants.column(int(value))[0]
+            calls[-1].options = {name: item.as_py() if name != "value_set" else list(item) for name, item in scalar.items()}
+            continue
+        if key == "literal":
+            node = _Node(key, value=constants.column(int(value))[0])
+        elif key == "field_ref":
+            node = _Node(key, value=(value,))
+        elif key == "nested_field_ref":
+            node = _Node("field_ref", value=tuple(next(entries)[1] for _ in range(int(value))))
+        elif key == "end":
+            done = calls.pop()
+            node = _Node(done.function, tuple(done.args), done.options, 1 + max((arg.depth for arg in done.args), default=0))
         else:
-            args.append(_node((inner, text), rest, constants))
-    return _Node(value, tuple(args), options)
+            calls.append(_Call(value))
+            levels = max(levels, len(calls))
+            continue
+        if not calls:
+            break
+        calls[-1].take(node)
+    if node.depth > MAX_DEPTH:
+        raise PredicateError("…", f"expressions nested at most {MAX_DEPTH} deep")
+    return node, levels
 
 
 class _ArrowSchema(ctypes.Structure):

@@ -18,6 +18,7 @@ from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.predicate.arrow_expressions import is_arrow_expression, parse_arrow
 from hudimeta.predicate.sql import parse_sql
 from hudimeta.predicate.tree import (
+    MAX_DEPTH,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -158,6 +159,8 @@ def parse_json(tree: Any) -> Expr:
     """A JSON tree, as the head of this module describes it."""
     try:
         return _json(tree)
+    except RecursionError:
+        raise PredicateError("…", f"expressions nested at most {MAX_DEPTH} deep") from None
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, decimal.InvalidOperation, pa.ArrowInvalid) as error:
         why = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise PredicateError(tree, _ALLOWED_TREE, f"{why[:1].upper()}{why[1:]}.") from error

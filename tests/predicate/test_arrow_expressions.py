@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import operator
 import pickle
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,23 @@ def test_what_cannot_be_written_is_refused(table: hudimeta.Table) -> None:
         table.scan(where=pc.field("nosuch") > 1).plan()
     with pytest.raises(ConfigError, match="nosuch"):
         table.scan(where=pc.year(pc.field("nosuch")) > 1).plan()
+
+
+def test_many_conditions_that_are_joined_one_by_one(table: hudimeta.Table) -> None:
+    either = functools.reduce(operator.or_, [n == N for n in range(3000)])
+    all_of_them = functools.reduce(operator.and_, [n + 3 != N for n in range(3000)])
+    assert sorted(table.scan(either).to_table()["n"].to_pylist()) == [1, 2, 3, 5, 6, 7, 8]
+    assert sorted(table.scan(all_of_them).to_table()["n"].to_pylist()) == [1, 2]
+    with pytest.raises(PredicateError, match=r"at most 1,000 conditions.*sqrt.*isin"):
+        table.scan(either & (pc.sqrt(X) > 1)).to_table()
+
+
+def test_what_is_nested_too_deep_is_refused(table: hudimeta.Table) -> None:
+    turned = functools.reduce(lambda inner, _: ~inner, range(3000), N == 1)
+    tree = functools.reduce(lambda inner, _: ["not", inner], range(3000), ["=", {"col": "n"}, {"lit": 1}])
+    for where in (turned, tree):
+        with pytest.raises(PredicateError, match="nested at most 400 deep"):
+            table.scan(where).to_table()
 
 
 def test_of_an_expression_that_is_understood_in_part_no_part_stands_for_all() -> None:
