@@ -18,6 +18,7 @@ for `x = double('NaN')`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,8 @@ _NUMBERS = (
     BoundKind.LOCAL_DATE,
 )
 _FIXED = {BoundKind.BOOLEAN: 1, BoundKind.FLOAT: 4, BoundKind.DOUBLE: 8}
+_INFO = re.compile(r"\d{1,2}, ?(\d{1,2})", re.ASCII)
+_MOST_DIGITS = 38
 _V1_DECIMAL_SCALE = 15
 _V1_DECIMAL_PRECISION = 30
 
@@ -227,15 +230,21 @@ def _from_floats(bodies: pa.Array, kind: BoundKind, wanted: pa.DataType) -> pa.A
 def _from_bytes_decimals(bodies: pa.Array, infos: pa.Array | None, wanted: pa.DataType) -> pa.Array | None:
     if infos is None:
         return None
-    scales = {i: i.partition(",")[2].strip() for i in infos.unique().to_pylist() if i}
-    if len(scales) == 1 and infos.null_count == 0:
-        (scale,) = scales.values()
-        return unscaled_decimals(bodies, int(scale), wanted)
-    texts = infos.to_pylist()
+    scales = {text: _scale(text) for text in infos.unique().to_pylist()}
+    alike = set(scales.values())
+    if len(alike) == 1 and (scale := alike.pop()) is not None:
+        return unscaled_decimals(bodies, scale, wanted)
     parts = [
-        unscaled_decimals(bodies[i : i + 1], int(scales[t]), wanted) if t else pa.nulls(1, wanted) for i, t in enumerate(texts)
+        pa.nulls(1, wanted) if (scale := scales[text]) is None else unscaled_decimals(bodies[i : i + 1], scale, wanted)
+        for i, text in enumerate(infos.to_pylist())
     ]
     return pa.concat_arrays(parts)
+
+
+def _scale(info: str | None) -> int | None:
+    """Decimals of a bound, as its additional information says; None where that says nothing, so that the bound is unknown."""
+    found = _INFO.fullmatch(info or "")
+    return int(found[1]) if found and int(found[1]) <= _MOST_DIGITS else None
 
 
 def unscaled_decimals(bodies: pa.Array, scale: int, wanted: pa.DataType) -> pa.Array:

@@ -113,6 +113,15 @@ def test_decimals_of_several_scales_in_one_column() -> None:
     assert found.to_pylist() == [decimal.Decimal("2.5600"), decimal.Decimal("0.2560"), None]
 
 
+@pytest.mark.parametrize("info", ["x", "10", "10,", "10,abc", "10,-1", "10,39", "10,999", "10,99999999999999999999", "", None])
+def test_a_decimal_of_which_nobody_knows_the_scale_is_unknown(info: str | None) -> None:
+    bounds = Bounds(np.array([BoundKind.BYTES] * 2, np.int8), pa.array([b"\x01", b"\x02"], pa.binary()))
+    decimals = np.array([ValueType.DECIMAL] * 2, np.int64)
+    found = typed_bounds(bounds, pa.decimal128(10, 2), decimals, pa.array([info, "10,2"], pa.string()))
+    assert found.to_pylist() == [None, decimal.Decimal("0.02")]
+    assert typed_bounds(bounds, pa.decimal128(10, 2), decimals, pa.array([info] * 2, pa.string())).to_pylist() == [None, None]
+
+
 @pytest.mark.parametrize(
     ("stored", "wanted", "expected"),
     [
