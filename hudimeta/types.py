@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "COPYING_OPERATIONS",
+    "LEGACY_VERSION",
     "META_COLUMNS",
     "MOST_GROUPS",
     "Action",
@@ -28,6 +29,9 @@ META_COLUMNS: tuple[str, ...] = (
     "_hoodie_file_name",
 )
 """The five columns that lead every base file, in their order."""
+
+LEGACY_VERSION = 6
+"""The last table version whose log files bear the instant of their base file."""
 
 MOST_GROUPS = 10_000
 """File groups of an index, numbered with four digits: names with five do not stand in their order, and keys go by that."""

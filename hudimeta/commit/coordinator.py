@@ -19,7 +19,7 @@ from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_m
 from hudimeta.commit.dead_indexing import take_back_dead
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.extra_metadata import RollingKeys, entries_of
-from hudimeta.commit.late_publication import settle_late
+from hudimeta.commit.late_publication import refuse_unpublished, settle_late
 from hudimeta.commit.liveness import Heartbeat, show_outlasted
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import has_markers, remove_markers
@@ -285,7 +285,7 @@ class Coordinator:
         try:
             self._writer.complete(write.instant, write.action, completion, content)
         except StorageError as error:
-            self._judge_outcome(write, error)
+            refuse_unpublished(self._storage, self._properties, write, error)
         return completion, publication
 
     def running(self, instant: str, action: Action) -> contextlib.AbstractContextManager[tuple[Timeline, Instant]]:
@@ -325,15 +325,6 @@ class Coordinator:
             except Exception as error:  # a damaged file of the metadata table raises what its decoder raises
                 why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
                 self.notes.append(f"the upkeep of the metadata table is left to a later write: {why}")
-
-    def _judge_outcome(self, write: OpenWrite, error: StorageError) -> None:
-        """Return when the instant is completed after all, else raise what happened."""
-        try:
-            found = self._properties.load_timeline(self._storage).get(write.instant, write.action)
-        except StorageError:
-            raise CommitOutcomeUnknown(write.instant, str(error)) from error
-        if found is None or not found.is_completed:
-            raise error
 
     def _finish(self, write: OpenWrite) -> None:
         """Tidy up; nothing here may turn a published write into an error."""

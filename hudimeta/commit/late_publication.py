@@ -1,9 +1,9 @@
-"""A write that was published, perhaps, after its lock was lost: its writer stood still between the last look and the request.
+"""A write that was published, perhaps: where the store did not say so, and after its lock was lost.
 
-Nothing tells the store to refuse such a request, so the writer looks once more afterwards, with the lock taken anew. Mostly
-nobody came in between, and the write stands. Where another writer took it for dead and rolled it back, published first what
-this one conflicts with, or built an index without it, it is taken off the timeline again, and the error says that nothing was
-written.
+A writer may stand still between its last look at the lock and the request that publishes. Nothing tells the store to refuse
+such a request, so the writer looks once more afterwards, with the lock taken anew. Mostly nobody came in between, and the write
+stands. Where another writer took it for dead and rolled it back, published first what this one conflicts with, or built an
+index without it, it is taken off the timeline again, and the error says that nothing was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,28 @@ from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, Operation, State
 
-__all__ = ["settle_late"]
+__all__ = ["refuse_unpublished", "settle_late"]
+
+
+def refuse_unpublished(storage: Storage, properties: TableProperties, write: OpenWrite, error: StorageError) -> None:
+    """Return when a write was published after all, though the store refused the request.
+
+    Args:
+        storage: Rooted at the table.
+        properties: Of the table.
+        write: What was to be published.
+        error: What the store said.
+
+    Raises:
+        StorageError: It was not.
+        CommitOutcomeUnknown: The store cannot be asked.
+    """
+    try:
+        found = properties.load_timeline(storage).get(write.instant, write.action)
+    except StorageError:
+        raise CommitOutcomeUnknown(write.instant, str(error)) from error
+    if found is None or not found.is_completed:
+        raise error
 
 
 def settle_late(

@@ -30,7 +30,7 @@ from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.storage.at_once import ahead, beside
 from hudimeta.timeline import Timeline
-from hudimeta.types import Instant
+from hudimeta.types import LEGACY_VERSION, Instant
 
 if TYPE_CHECKING:
     from hudimeta.formats.hfile import KeyValues
@@ -40,14 +40,11 @@ if TYPE_CHECKING:
     from hudimeta.metadata.record import RecordLayout
     from hudimeta.storage import Storage
     from hudimeta.table.properties import TableProperties
-    from hudimeta.types import Instant
 
 __all__ = ["MetadataTable"]
 
 Answer = TypeVar("Answer")
 Shaped = TypeVar("Shaped")
-
-_LEGACY_VERSION = 6
 
 
 class MetadataTable:
@@ -62,7 +59,7 @@ class MetadataTable:
     """
 
     def __init__(self, storage: Storage, properties: TableProperties, data_timeline: Timeline, timeline: Timeline) -> None:
-        legacy = properties.version <= _LEGACY_VERSION
+        legacy = properties.version <= LEGACY_VERSION
         self.timeline, self.data_timeline = timeline, data_timeline
         self._table_storage, self._properties = storage, properties
         inner = storage.sub(METADATA_ROOT)
@@ -103,7 +100,7 @@ class MetadataTable:
         """
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
-        legacy = properties.version <= _LEGACY_VERSION
+        legacy = properties.version <= LEGACY_VERSION
         folder = ".hoodie" if legacy else ".hoodie/timeline"
         inner = storage.sub(METADATA_ROOT)
         defined = ahead(lambda: load_definitions(storage, properties.index_defs_path), storage) if to_write else None

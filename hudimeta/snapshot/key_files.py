@@ -56,10 +56,8 @@ def _stated_ranges(metadata: MetadataTable | None, partitions: Sequence[str] | N
 
 
 def _united(ranges: Mapping[str, _Range], names: Sequence[str]) -> _Range:
-    """Key range of several files, unknown when that of one is; files of deletes hold no row and do not count."""
+    """Key range of several files, unknown when that of one is: so is that of a log file which only deletes."""
     found = [ranges.get(name, (None, None)) for name in names]
-    if any(low is None or high is None for low, high in found):
-        return None, None
-    return min((low for low, _ in found if low is not None), default=None), max(
-        (high for _, high in found if high is not None), default=None
-    )
+    lows, highs = [low for low, _ in found if low is not None], [high for _, high in found if high is not None]
+    known = bool(found) and len(lows) == len(highs) == len(found)
+    return (min(lows), max(highs)) if known else (None, None)

@@ -23,7 +23,7 @@ from hudimeta.table import properties as table_properties
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline, normalise_instant
-from hudimeta.types import Action, QueryType
+from hudimeta.types import LEGACY_VERSION, Action, QueryType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,9 +39,6 @@ __all__ = ["Snapshot"]
 
 
 _FILES = "files"
-
-LEGACY_VERSION = 6
-"""The last table version whose log files bear the instant of their base file."""
 
 
 @dataclass(frozen=True)

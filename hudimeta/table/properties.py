@@ -38,7 +38,6 @@ __all__ = [
 _FOLDER = ".hoodie"
 _TRIES = 5
 """So often the file is looked at again when it was changed meanwhile: under the lock only by who does not heed it."""
-_TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _FIRST_WITH_HISTORY = 8
 """Older tables archived into log files, of which Apache Hudi makes a history whose files are not in order (`History`)."""
 _BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC", "LANCE")

@@ -65,7 +65,6 @@ _LOST = (
     "Restore the manifest from a copy. If there was none, and manifest_{0} is the newest: write {0} into _version_ beside it."
 )
 _FILE = re.compile(r"\d+_\d+_\d\.parquet", re.ASCII)
-_LEGACY = re.compile(r"\.commits_\.archive\.\d+(?:_.*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ __all__ = [
     "NAMES_KEPT",
     "InstantFile",
     "completed_name",
-    "instant_name",
     "parse_instant_name",
     "pending_name",
 ]
@@ -115,10 +114,3 @@ def completed_name(time: str, action: Action, completion: str | None) -> str:
     """
     stem = time if completion is None else f"{time}_{completion}"
     return f"{stem}.{action.completed_as.value}"
-
-
-def instant_name(file: InstantFile) -> str:
-    """The name that `parse_instant_name` reads back as `file`."""
-    if file.state is State.COMPLETED:
-        return completed_name(file.time, file.action, file.completion)
-    return pending_name(file.time, file.action, file.state)
