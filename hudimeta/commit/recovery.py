@@ -140,10 +140,11 @@ class Recovery:
     def after_tasks(self) -> tuple[str, ...]:
         """The same where tasks may have left something that were killed or failed after their write was over.
 
-        Asks for three listings more than `before_a_write`, so only writes that have tasks of their own call it.
+        Asks for four listings more than `before_a_write`, so only writes that have tasks of their own call it.
         """
-        # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
-        folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
+        # A task that only took rows in has no marker yet, and one that began after its write was over has a heartbeat at most,
+        # so any of the folders may be all that is left.
+        folders = (MARKERS, STAGING, HEARTBEAT_FOLDER, join(METADATA_ROOT, MARKERS))
         return self.everywhere() if any(at_once(self._storage.list, folders, self._storage)) else ()
 
     def before_a_write(self, timeline: Timeline) -> tuple[str, ...]:

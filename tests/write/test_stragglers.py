@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.commit import markers
+from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import Marker, write_marker
 from hudimeta.errors import CommitError, StorageError
 from hudimeta.storage import Storage, open_storage
@@ -85,6 +88,17 @@ def test_a_task_that_fails_after_the_abort_leaves_its_file_to_the_next_write(
         write.write(simple_rows(range(10, 20), 2, partitions=1).to_batches(), 0, 0)
     folder = Path(write.location)
     assert len([file for file in folder.rglob("*.parquet") if write.open_write.instant in file.name]) == 1
+    PlainWrite.begin(write.location, BULK, simple_rows(range(1), 1).schema, overwrite=False).abort()
+    check_all(open_storage(write.location))
+    settled(write.location)
+
+
+def test_the_heartbeat_of_a_task_that_begins_after_the_abort_goes_with_the_next_write(write: PlainWrite) -> None:
+    write.abort()
+    write.write(iter(()), 0, 0)
+    (beat,) = (Path(write.location) / HEARTBEAT_FOLDER).iterdir()
+    long_ago = time.time() - 3600
+    os.utime(beat, (long_ago, long_ago))
     PlainWrite.begin(write.location, BULK, simple_rows(range(1), 1).schema, overwrite=False).abort()
     check_all(open_storage(write.location))
     settled(write.location)
