@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("layers")  # the product is parsed once, in
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("cached", "redaction", "reports", "metering", "errors", "types", "config"),
+    ("cached", "forking", "redaction", "reports", "metering", "errors", "types", "config"),
     ("storage", "engine"),
     ("formats",),
     ("timeline",),

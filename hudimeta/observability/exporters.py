@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -26,6 +25,7 @@ from hudimeta.config.options import (
 )
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import ConfigError, MissingLibrary
+from hudimeta.forking import FreeWhenForked
 from hudimeta.observability.registry import FigureKind, Registry, Sample
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class JsonLines:
         path: The file.
     """
 
-    _lock = threading.Lock()
+    _lock = FreeWhenForked()
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -235,7 +235,7 @@ class OpenTelemetry:
         self._observation: Callable[[float, Mapping[str, str]], Any] = api.Observation
         self._meter = meter if meter is not None else api.get_meter("hudimeta")
         self._known: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = FreeWhenForked()
         self._registry = registry
 
     def show(self, registry: Registry, table: str) -> None:

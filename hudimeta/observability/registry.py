@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-import threading
 from dataclasses import dataclass
+
+from hudimeta.forking import FreeWhenForked
 
 __all__ = ["REGISTRY", "FigureKind", "Registry", "Sample"]
 
@@ -43,7 +44,7 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = FreeWhenForked()
         self._figures: dict[tuple[str, str], tuple[FigureKind, float]] = {}
 
     def add(self, table: str, name: str, amount: float) -> None:

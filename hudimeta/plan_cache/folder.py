@@ -11,17 +11,16 @@ once before this process maps it; the same file (by size and time of change) is 
 from __future__ import annotations
 
 import json
-import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 import xxhash
 
 from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.forking import FreeWhenForked
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.plan_cache.mapped import PIECE_BYTES, mapped_table
@@ -36,7 +35,7 @@ _MOST_OPEN = 32
 
 _opened: OrderedDict[tuple[str, FileInfo], pa.Table] = OrderedDict()
 _entries: OrderedDict[tuple[str, FileInfo], Entry] = OrderedDict()
-_lock = Lock()
+_lock = FreeWhenForked()
 
 
 @dataclass(frozen=True)
@@ -86,9 +85,10 @@ class PlanFolder:
 
     @property
     def _files(self) -> dict[str, FileInfo]:
-        if self._listed is None:
-            self._listed = {info.path: info for info in self._storage.list("") if not info.is_folder}
-        return self._listed
+        found = self._listed  # another thread may let it go, having kept something
+        if found is None:
+            found = self._listed = {info.path: info for info in self._storage.list("") if not info.is_folder}
+        return found
 
     def entries(self) -> list[Entry]:
         """All entries that are whole, newest first. Others are named in `damaged`, those of other formats in `foreign`."""
@@ -195,16 +195,6 @@ class PlanFolder:
             other = found.get(name, FileInfo(name, 0, 0, False))
             found[name] = FileInfo(name, other.size + info.size, max(other.modified_ms, info.modified_ms), False)
         return found
-
-
-def _new_lock() -> None:
-    """A forked process may be born while another thread holds the lock."""
-    global _lock
-    _lock = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
 
 
 def _remember(kept: OrderedDict[Any, Any], at: Any, value: Any) -> None:

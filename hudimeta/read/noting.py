@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from hudimeta.config.options import LEARN
 from hudimeta.engine.machine import machine, monotonic, now_ms
 from hudimeta.errors import AlreadyExists, HudiError, NotFound
+from hudimeta.forking import FreeWhenForked
 from hudimeta.read.query_notes import NotedShape, QueryNotes, filters_of, sample_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class _Waiting:
     refused: bool = False
 
 
-_lock = threading.Lock()
+_lock = FreeWhenForked()
 _tables: OrderedDict[str, _Waiting] = OrderedDict()
 
 
@@ -155,8 +155,6 @@ def _merge_all() -> None:
 
 def _forget() -> None:
     """A forked process notes its own reads only."""
-    global _lock
-    _lock = threading.Lock()
     _tables.clear()
 
 

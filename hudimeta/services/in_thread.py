@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import HudiError
+from hudimeta.forking import FreeWhenForked
 from hudimeta.redaction import hidden
 
 __all__ = ["FAILED", "run_beside", "wait", "warn_of"]
@@ -40,7 +41,7 @@ class _Runner:
                 warn_of(error, FAILED)
 
 
-_guard = threading.Lock()
+_guard = FreeWhenForked()
 _runners: dict[str, _Runner] = {}
 
 

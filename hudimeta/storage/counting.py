@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import threading
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,6 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from hudimeta.forking import FreeWhenForked
 from hudimeta.metering import NO_METER, Meter
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 from hudimeta.storage.retrying import RetryingStorage
@@ -133,7 +133,7 @@ class RequestLog:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = FreeWhenForked()
         self._requests: deque[Request] = deque(maxlen=REQUESTS_KEPT)
         self._made, self._sums = 0, _Sums()
         self.marks = {0: _Sums()}

@@ -14,11 +14,11 @@ from __future__ import annotations
 import contextlib
 import os
 import stat as stat_module
-import threading
 from collections.abc import Iterator
 from operator import itemgetter
 
 from hudimeta.engine import machine
+from hudimeta.forking import FreeWhenForked
 from hudimeta.storage.inside import check_kind, named_in
 from hudimeta.storage.protocol import FileInfo
 
@@ -42,7 +42,7 @@ class LocalListing:
     def __init__(self) -> None:
         self._remembers = 0
         self._seen: dict[tuple[str, str], _Seen] = {}
-        self._lock = threading.Lock()
+        self._lock = FreeWhenForked()
 
     def entries(self, where: str, folder: str) -> list[FileInfo]:
         """The entries of a folder, sorted by path.

@@ -15,12 +15,12 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import threading
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hudimeta.config import HudiWarning
+from hudimeta.forking import FreeWhenForked
 from hudimeta.storage.at_once import StayingThreads
 from hudimeta.storage.local_names import sync_folder
 
@@ -52,7 +52,7 @@ class LocalOrder:
         """Descriptors of files without a name."""
         self._most_open = _most_open() if _ONLY_THE_NAME else 0
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = FreeWhenForked()
 
     def wait(self) -> None:
         """Wait until what was named is durable: only then another name may be given.
