@@ -22,9 +22,12 @@ def ends(act: Callable[[], object]) -> bool:
     """Whether a forked process comes to the end of something."""
     child = os.fork()
     if not child:
-        signal.alarm(10)
-        act()
-        os._exit(0)
+        try:
+            signal.alarm(10)
+            act()
+            os._exit(0)
+        finally:
+            os._exit(1)
     return os.waitpid(child, 0)[1] == 0
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, Throttled, UnsupportedFeature
 from hudimeta.redaction import hidden
-from hudimeta.storage.drivers import driver_of, is_throttled
+from hudimeta.storage.drivers import StoreDriver, driver_of, is_throttled
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
@@ -40,10 +41,26 @@ class FsspecStorage:
     """
 
     def __init__(self, file_system: Any, prefix: str, root: str) -> None:
-        self._fs, self._prefix, self._root = file_system, prefix.rstrip("/"), root.rstrip("/")
-        self._driver = driver_of(file_system)
+        self._prefix, self._root = prefix.rstrip("/"), root.rstrip("/")
+        self._take(file_system)
+
+    def _take(self, file_system: Any) -> None:
+        self._file_system, self._ways, self._process = file_system, driver_of(file_system), os.getpid()
         self._tags: dict[str, tuple[bytes, str]] = {}
         _forget_listings(file_system)
+
+    @property
+    def _fs(self) -> Any:
+        """The file system. A forked process makes one of its own: the old one waits for a thread that only its parent has."""
+        if self._process != os.getpid():
+            make, given = self._file_system.__reduce__()
+            self._take(make(*given))
+        return self._file_system
+
+    @property
+    def _driver(self) -> StoreDriver:
+        _ = self._fs
+        return self._ways
 
     def __reduce__(self) -> tuple[type[FsspecStorage], tuple[Any, str, str]]:
         """Made anew where it is sent to: the driver there is another one, which remembers listings until it is told not to."""

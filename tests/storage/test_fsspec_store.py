@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 import hudimeta
@@ -257,3 +261,24 @@ def test_a_store_that_asks_for_fewer_requests_is_not_asked_for_each_file() -> No
     driver.refusal = None
     assert len(delete_files(storage, ["folder/0", "folder/1"])) == 2
     assert driver.asked == 2
+
+
+def test_a_forked_process_has_a_driver_of_its_own(tmp_path: Path) -> None:
+    wrapper = pytest.importorskip("fsspec.implementations.asyn_wrapper")  # of drivers as those of stores: see `loop` there
+    driver = wrapper.AsyncFileSystemWrapper(LocalFileSystem(auto_mkdir=True))
+    here, table = (
+        FsspecStorage(driver, str(tmp_path), "store://bucket"),
+        FsspecStorage(driver, str(tmp_path / "t"), "store://t"),
+    )
+    here.put("file", b"1")
+    table.put("file", b"2")
+    child = os.fork()
+    if not child:
+        try:
+            signal.alarm(20)
+            told = b"%s %s %d" % (here.read("file"), table.read_range("file", 0, 1), len(here.sub("t").list("")))
+            here.put("told", told)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert here.read("told") == b"1 2 1"
