@@ -130,6 +130,7 @@ class Coordinator:
         Returns:
             The write, and the timeline on which it began: what is completed there is what the write knows.
         """
+        self._lock.look_at_store()
         timeline = self._properties.load_timeline(self._storage) if timeline is None else timeline
         undone = self._recovery.before_a_write(timeline) if self._eager else self._recovery.before_any_write(timeline)
         if (self._eager and self._finish_cleans(timeline)) or undone:

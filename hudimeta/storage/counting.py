@@ -273,6 +273,10 @@ class CountingStorage:
         self._add(RequestKind.PUT, path, len(data))
         return self.inner.put_if_unchanged(path, data, expected)
 
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`; no request of a store that is known."""
+        self.inner.prove_replaceable(path)
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`; no request."""
         return self.inner.guard(path)

@@ -24,6 +24,8 @@ class StoreDriver(Protocol):
 
     deletes_at_once: int
     """How many files one request deletes."""
+    tells_tags: bool
+    """Whether it is known that files have tags; else one has to be asked for."""
 
     @property
     def has_folders(self) -> bool:
@@ -60,6 +62,7 @@ class _AnyStore:
 
     has_folders = True
     deletes_at_once = 1
+    tells_tags = False
 
     def __init__(self, file_system: Any) -> None:
         self._fs = file_system
@@ -100,6 +103,7 @@ class _ObjectStore(_AnyStore):
     """A store whose files are read by one request a range, and lie in no folders."""
 
     has_folders = False
+    tells_tags = True
 
     def open(self, path: str, size: int) -> Any:
         def fetch(start: int, end: int) -> bytes:

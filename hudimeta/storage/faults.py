@@ -104,6 +104,10 @@ class FaultyStorage:
         """See `Storage.put_if_unchanged`."""
         return bool(self._around("put_if_unchanged", path, lambda: self.inner.put_if_unchanged(path, data, expected)))
 
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`."""
+        self.inner.prove_replaceable(path)
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
         return self.inner.guard(path)

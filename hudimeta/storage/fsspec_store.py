@@ -155,14 +155,25 @@ class FsspecStorage:
             if self.read(path) != expected:
                 return False
             if stored is None:
-                raise UnsupportedFeature(
-                    f"replacing a file of {type(self._fs).__name__} on condition",
-                    "Tables there can be read; write them where the store replaces files on condition, as S3 does.",
-                )
+                raise self._without_condition()
             tag = self._replaced(path, data, stored)
         if tag:
             self._remember(path, data, tag)
         return tag is not None
+
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`."""
+        if self._driver.tells_tags:
+            return
+        with contextlib.suppress(NotFound), _translated(path):
+            if self._driver.tag(self._at(path)) is None:
+                raise self._without_condition()
+
+    def _without_condition(self) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"replacing a file of {type(self._fs).__name__} on condition",
+            "Tables there can be read; write them where the store replaces files on condition, as S3 does.",
+        )
 
     def _replaced(self, path: str, data: bytes, tag: str) -> str | None:
         with _translated(path):

@@ -139,6 +139,9 @@ class LocalStorage:
             self.put(path, data)
             return True
 
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`: it can."""
+
     @contextlib.contextmanager
     def in_one_go(self) -> Iterator[None]:
         """What is written inside the with block is durable at its end, and what was listed in it is not looked at again.

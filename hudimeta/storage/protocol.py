@@ -86,6 +86,13 @@ class Storage(Protocol):
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """Replace the file if it still holds `expected`, atomically; False when it does not."""
 
+    def prove_replaceable(self, path: str) -> None:
+        """Look whether `put_if_unchanged` can do its work for a file that is there. A store that is known is not asked.
+
+        Raises:
+            UnsupportedFeature: The store replaces no file on condition.
+        """
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """Mutual exclusion among the processes of this machine, or None where the store has nothing of the kind.
 

@@ -165,6 +165,10 @@ class RetryingStorage:
 
         return self._patiently("put_if_unchanged", path, replace)
 
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`."""
+        self._patiently("prove_replaceable", path, lambda again: self.inner.prove_replaceable(path))
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
         return self.inner.guard(path)

@@ -48,6 +48,10 @@ class Stopping:
         """See `Storage.root`."""
         return self._inner.root
 
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`; no call."""
+        self._inner.prove_replaceable(path)
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """None: a store without OS locks."""
         return None

@@ -104,6 +104,46 @@ def test_a_store_that_replaces_nothing_on_condition_is_refused_before_anything_i
     assert not MemoryFileSystem().find(place)
 
 
+_SINGLE = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
+_ROWS = pa.table({"id": ["a", "b"], "n": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.insert(_ROWS),
+        lambda t: t.upsert(_ROWS),
+        lambda t: t.bulk_insert(_ROWS),
+        lambda t: t.insert_overwrite(_ROWS),
+        lambda t: t.delete(where="id = 'a'"),
+        lambda t: t.update({"n": 5}),
+        lambda t: t.alter(add={"m": pa.int64()}),
+        lambda t: t.compact(),
+        lambda t: t.cluster(),
+        lambda t: t.services.clustering.schedule(),
+        lambda t: t.services.compaction.schedule(),
+        lambda t: t.clean(),
+        lambda t: t.savepoint(),
+        lambda t: t.rollback(t.timeline.writes[-1].time),
+        lambda t: t.indexes.create("of_n", "secondary_index", "n"),
+        lambda t: t.metadata.rebuild(),
+    ],
+)
+def test_writes_to_a_table_that_was_copied_to_such_a_store_leave_nothing_there(write: Callable[[hudimeta.Table], Any]) -> None:
+    """A write of one writer heard of it when it published: its instant and its files stayed."""
+    place = f"memory://bucket-{uuid.uuid4().hex}/table"
+    indexes = ["column_stats", "record_index"]
+    options = {"hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true"}
+    made = hudimeta.Table.create(place, _ROWS.schema, key="id", type="MERGE_ON_READ", indexes=indexes, options=_SINGLE)
+    made.insert(_ROWS)
+    made.upsert(_ROWS)
+    before = MemoryFileSystem().find(place)
+    with pytest.raises(UnsupportedFeature, match="replacing a file of MemoryFileSystem on condition"):
+        write(hudimeta.Table(place, options))
+    assert MemoryFileSystem().find(place) == before
+    made.insert(_ROWS)
+
+
 class ClientError(Exception):
     """As botocore's: what the store answered is in `response`."""
 

@@ -113,6 +113,10 @@ class FencedLock:
         """See `TableLock.alone_here`."""
         return self._lock.alone_here()
 
+    def look_at_store(self) -> None:
+        """See `TableLock.look_at_store`."""
+        self._lock.look_at_store()
+
     def look_ahead(self) -> None:
         """See `TableLock.look_ahead`."""
         self._lock.look_ahead()
@@ -195,6 +199,10 @@ class FencedStorage:
         """See `Storage.put_if_unchanged`."""
         self._lock.pass_on()
         return self.inner.put_if_unchanged(path, data, expected)
+
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`."""
+        self.inner.prove_replaceable(path)
 
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`."""

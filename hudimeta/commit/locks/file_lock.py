@@ -20,7 +20,7 @@ from functools import partial
 
 from hudimeta.commit.locks.protocol import LockTiming, RenewedLock, is_of_this_machine
 from hudimeta.config import HudiWarning
-from hudimeta.errors import AlreadyExists, LockLost, LockTimeout, NotFound, StorageError
+from hudimeta.errors import AlreadyExists, LockLost, LockTimeout, NotFound, StorageError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 from hudimeta.storage import Storage
 
@@ -129,7 +129,7 @@ class FileLock(RenewedLock):
 
     def _renew(self) -> None:
         """Write the file anew. Where that fails, `check` tells whether it is ours still."""
-        with self._changing, contextlib.suppress(StorageError, NotFound):
+        with self._changing, contextlib.suppress(StorageError, NotFound, UnsupportedFeature):
             wanted = self._content()
             if self._mine is not None and self._folder.put_if_unchanged(FILE_NAME, wanted, self._mine):
                 self._mine = wanted

@@ -45,6 +45,13 @@ class TableLock(Protocol):
 
     published: str
 
+    def look_at_store(self) -> None:
+        """Look whether the lock can be taken where the table is, before anything is written that only its holder may remove.
+
+        Raises:
+            UnsupportedFeature: The store lacks what the lock needs.
+        """
+
     def held(self) -> contextlib.AbstractContextManager[None]:
         """Hold the lock for the length of a with block. Raises LockTimeout when it does not become free."""
 
@@ -200,6 +207,9 @@ class GuardedLock:
         self._next = MachineGuard(storage, replace(self._timing, wait_s=min(_NEXT_S, self._timing.wait_s)), _NEXT_PATH)
         self._owner = new_owner()
         self.published = ""
+
+    def look_at_store(self) -> None:
+        """See `TableLock.look_at_store`; most locks need nothing of the store."""
 
     @contextlib.contextmanager
     def alone_here(self) -> Iterator[None]:

@@ -31,6 +31,7 @@ from hudimeta.errors import (
 )
 from hudimeta.formats.json_text import parse_json
 from hudimeta.storage import Storage
+from hudimeta.table.properties_file import PROPERTIES_PATH
 
 __all__ = ["LOCK_PATH", "Lease", "StorageLock"]
 
@@ -92,6 +93,10 @@ class StorageLock(RenewedLock):
                 raise LockLost(LOCK_PATH, self._lost_to)
             if self._mine is None or Lease.decode(self._mine).valid_until <= self._now_ms():
                 raise LockLost(LOCK_PATH, "nobody: the lease ran out")
+
+    def look_at_store(self) -> None:
+        """See `TableLock.look_at_store`: leases are replaced on condition."""
+        self._storage.prove_replaceable(PROPERTIES_PATH)
 
     def look_ahead(self) -> None:
         """See `TableLock.look_ahead`: the lease, which is replaced only if it is still the same."""

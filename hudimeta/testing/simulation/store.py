@@ -199,6 +199,9 @@ class SimulatedStorage:
 
         return bool(self._around("put_if_unchanged", path, replace))
 
+    def prove_replaceable(self, path: str) -> None:
+        """See `Storage.prove_replaceable`: it can."""
+
     def guard(self, path: str) -> contextlib.AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
         return self._guard(join(self._folder, path)) if self._place is StoreKind.DISK else None
