@@ -146,10 +146,28 @@ def test_what_stands_between_backticks_is_one_name(tmp_path: Path, columns: str,
             wanted().schema  # noqa: B018 - looks at the table
 
 
-def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
-    table = hudimeta.Table(trips.path, {"hudimeta.filter": "month = '01'", "hudimeta.columns": "id, month"})
-    assert table.scan().to_table().to_pydict() == {"id": ["a", "b"], "month": ["01", "01"]}
-    assert table.scan(where="month = '03'", columns=["id"]).to_table().to_pydict() == {"id": ["d"]}
+def test_arguments_choose_within_what_options_leave(trips: hudimeta.Table) -> None:
+    table = hudimeta.Table(trips.path, {"hudimeta.filter": "month = '01'", "hudimeta.columns": "id, month, fare"})
+    assert table.scan().to_table().to_pydict() == {"id": ["a", "b"], "month": ["01", "01"], "fare": [10.0, 70.0]}
+    for where in ("fare > 60", [("fare", ">", 60)], pc.field("fare") > 60, pc.field("fare") + 1 > 60):
+        scan = table.scan(where=where, columns=["id"])
+        assert scan.to_table().to_pydict() == {"id": ["b"]}
+        assert "month = '01'" in str(scan.report.predicate)
+    assert table.scan(where="fare > 60").count() == 1
+    assert not table.scan(where="month = '03'").to_table().num_rows
+    with pytest.raises(ConfigError, match=r"\['id', 'ts'\], allowed is what the option hudimeta.columns names: id, month"):
+        table.scan(columns=["id", "ts"]).plan()
+
+
+def test_of_a_struct_that_an_option_names_its_fields_may_be_asked_for(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a"], "place": pa.array([{"x": 1, "y": 2}])})
+    path = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id").path
+    hudimeta.Table(path).insert(rows)
+    assert hudimeta.Table(path, {"hudimeta.columns": "place"}).scan(columns=["place.x"]).to_table().to_pydict() == {
+        "place.x": [1]
+    }
+    with pytest.raises(ConfigError, match=r"names: place\.x"):
+        hudimeta.Table(path, {"hudimeta.columns": "place.x"}).scan(columns=["place"]).plan()
 
 
 @pytest.mark.parametrize(

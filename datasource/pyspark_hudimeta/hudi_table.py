@@ -266,8 +266,9 @@ class HudiTable(RowVerbs, ServiceVerbs):
             where, columns, as_of=as_of, query_type=query_type, begin=begin, end=end, limit=limit, timezone=zone
         )
         given = self._given
-        wanted = where if where is not None else given.get(FILTER)
-        words = wanted if timezone is None else None
+        conditions = [one for one in (where, given.get(FILTER)) if one is not None]
+        texts = [one for one in conditions if isinstance(one, str)]
+        words = texts if timezone is None and len(texts) == len(conditions) else None
         kind = QueryType(given.get(QUERY_TYPE)) if query_type is None else QueryType(query_type)
         if kind not in _RANGES:
             moment = scan.task.as_of or max(scan.task.instants.completed, default=None)

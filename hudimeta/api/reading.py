@@ -15,7 +15,7 @@ from hudimeta.redaction import redacted
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.predicate import Where
+    from hudimeta.predicate import Expr, Where
     from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["ReadRequest", "scan_of"]
@@ -78,7 +78,7 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
 
     Args:
         request: The arguments.
-        options: Of the table; arguments go before them.
+        options: Of the table; arguments go before them, but a predicate and columns choose within what the options leave.
         moment: Finds the snapshot of a moment, and the mark of its request log; called when the scan is first used.
 
     Raises:
@@ -88,19 +88,29 @@ def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None
     refuse_range(kind, options, request.begin, request.end, request.as_of)
     given = request.columns
     columns = options.having({COLUMNS.key: given}).get(COLUMNS) if isinstance(given, str) else given
-    columns = columns if columns is not None else options.get(COLUMNS) or None
-    where = _read(request.where if request.where is not None else options.get(FILTER))
+    among = options.get(COLUMNS) or None
+    columns = columns if columns is not None else among
+    where, kept = _read(request.where), _kept(options.get(FILTER))
 
     of_changes = kind in _OF_CHANGES
     as_changes = kind is QueryType.CDC or (of_changes and options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value)
 
     opened = _AskedMoment(request, moment, of_changes, as_changes)
-    asked = ScanRequest(where, columns, kind, request.timezone, options.get(READ_CORRUPT) == "skip", request.limit)
+    skip_damage = options.get(READ_CORRUPT) == "skip"
+    asked = ScanRequest(where, columns, kept, among, kind, request.timezone, skip_damage, request.limit)
     if as_changes:
         from hudimeta.read.cdc_scan import ChangeScan
 
         return ChangeScan(opened, asked)
     return Scan(opened, asked)
+
+
+def _kept(text: str | None) -> Expr | None:
+    if text is None:
+        return None
+    from hudimeta.predicate import parse
+
+    return parse(text)
 
 
 def _read(where: Where | None) -> Where | None:

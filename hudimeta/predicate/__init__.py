@@ -35,7 +35,7 @@ from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.sql import parse_sql
 from hudimeta.predicate.stats import ColumnBounds, FileStats
 from hudimeta.predicate.strict import evaluate_strictly
-from hudimeta.predicate.tree import Expr
+from hudimeta.predicate.tree import Expr, all_of
 from hudimeta.predicate.types import is_integer
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "FileStats",
     "Verdict",
     "Where",
+    "all_of",
     "as_joined",
     "bind",
     "bind_catalyst",

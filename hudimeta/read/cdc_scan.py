@@ -17,7 +17,7 @@ from hudimeta.read.cdc_plan import GroupChange, known_changes, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.column_names import found_column
 from hudimeta.read.incremental import IncrementalRange, Moment
-from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note
+from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, refuse_others
 from hudimeta.read.scan import Scan
 from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, first_rows, pack_slices, read_split
@@ -79,7 +79,10 @@ class ChangeScan(Scan):
     def __init__(self, moment: Callable[[], Moment], request: ScanRequest) -> None:
         super().__init__(moment, ScanRequest(timezone=request.timezone, skip_damage=request.skip_damage, limit=request.limit))
         self._shown = tuple(CHANGE_SCHEMA.names) if request.columns is None else _chosen(request.columns)
-        self._condition_of_changes = _condition(request.where, request.timezone)
+        if request.among is not None:
+            refuse_others(self._shown, _chosen(request.among))
+        conditions = [where for where in (request.where, request.kept) if where is not None]
+        self._condition_of_changes = _condition(conditions, request.timezone)
 
     def _open(self, moment: Moment) -> OpenedRequest:
         snapshot = moment.snapshot
@@ -213,9 +216,9 @@ def _chosen(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _condition(where: Where | None, timezone: str) -> Bound | None:
-    if where is None:
+def _condition(parts: Sequence[Where], timezone: str) -> Bound | None:
+    if not parts:
         return None
-    from hudimeta.predicate import bind, parse
+    from hudimeta.predicate import all_of, bind, parse
 
-    return bind(parse(where), CHANGE_SCHEMA, timezone=timezone)
+    return bind(all_of([parse(part) for part in parts]), CHANGE_SCHEMA, timezone=timezone)

@@ -15,10 +15,10 @@ from hudimeta.snapshot.opened_ahead import schema_of_a_plan
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.predicate import ArrowPredicate, Bound, Where
+    from hudimeta.predicate import ArrowPredicate, Bound, Expr, Where
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["OpenedRequest", "ScanRequest", "limit_note", "opened"]
+__all__ = ["OpenedRequest", "ScanRequest", "limit_note", "opened", "refuse_others", "shown_condition"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class ScanRequest:
         where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
         columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
             the struct `a`.
+        kept: Of the option: what rows have to satisfy in any case; None for nothing more.
+        among: Of the option: the columns that `columns` are some of, or fields of; None for any.
         query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL; CDC is a `ChangeScan`'s.
         timezone: Zone in which the predicate's texts without a zone are read.
         skip_damage: Leave out file slices with a damaged file instead of failing; see `SliceReader.readable`.
@@ -37,6 +39,8 @@ class ScanRequest:
 
     where: Where | None = None
     columns: Sequence[str] | None = None
+    kept: Expr | None = None
+    among: Sequence[str] | None = None
     query_type: QueryType = QueryType.SNAPSHOT
     timezone: str = "UTC"
     skip_damage: bool = False
@@ -84,12 +88,14 @@ def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
     full = (snapshot.schema if changes is not None else schema_of_a_plan(snapshot)).arrow
     wanted = request.columns
     columns = tuple(full.names) if wanted is None else tuple(known_column(name, full) for name in wanted)
+    if request.among is not None:
+        refuse_others(columns, tuple(known_column(name, full) for name in request.among))
     if len(set(columns)) < len(columns):
         raise ConfigError("hudimeta.columns", wanted, "each column once")
     asked = changes if snapshot.properties.populate_meta else None
     beside = _evaluated_by_arrow(request.where, full)
-    tree = request.where if beside is None else beside.tree
-    bound = _bound(tree, full, request.timezone, asked) if tree is not None or asked is not None else None
+    trees = [tree for tree in (request.where if beside is None else beside.tree, request.kept) if tree is not None]
+    bound = _bound(trees, full, request.timezone, asked) if trees or asked is not None else None
     return OpenedRequest(snapshot, columns, bound, beside, changes, slices, mark)
 
 
@@ -111,15 +117,33 @@ def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicat
     return found if found.whole is not None else None
 
 
+def refuse_others(columns: Sequence[str], among: Sequence[str]) -> None:
+    """Refuse columns that are none of some, nor fields of them. Raises ConfigError."""
+    others = [name for name in columns if name not in among and not any(name.startswith(f"{one}.") for one in among)]
+    if others:
+        hint = "Ask for some of these, or set the option to what is read at most."
+        raise ConfigError("columns", list(columns), f"what the option hudimeta.columns names: {', '.join(among)}", hint)
+
+
+def shown_condition(opened: OpenedRequest, request: ScanRequest) -> str:
+    """The predicate as text, "" without one."""
+    if opened.beside is None:
+        return str(opened.bound) if opened.bound is not None else ""
+    from hudimeta.predicate import to_sql
+
+    whole = str(opened.beside.whole)
+    return whole if request.kept is None else f"{whole} AND {to_sql(request.kept)}"
+
+
 def limit_note(rows: int) -> str:
     """What a report says of a limit."""
     return f"limit: reading stops after {rows:,} rows"
 
 
-def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:
-    from hudimeta.predicate import Expr, bind, parse
+def _bound(parts: Sequence[Where], schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:
+    from hudimeta.predicate import all_of, bind, parse
 
-    tree: Expr | None = None if where is None else parse(where)
+    tree = all_of([parse(part) for part in parts]) if parts else None
     if tree is None or changes is not None:
         assert changes is not None
         tree = with_commits(tree, changes)

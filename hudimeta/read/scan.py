@@ -20,7 +20,7 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.column_names import cheapest_column
 from hudimeta.read.incremental import Moment, ReadMoment
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
-from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened
+from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened, shown_condition
 from hudimeta.read.scan_plan import ScanPlan, total
 from hudimeta.read.split import Split, first_rows, read_split, rows_of_split
 from hudimeta.redaction import hidden
@@ -328,9 +328,7 @@ class Scan:
     @property
     def _condition(self) -> str:
         """The predicate as text, "" without one."""
-        if self._opened.beside is not None:
-            return str(self._opened.beside.whole)
-        return str(self._bound) if self._bound is not None else ""
+        return shown_condition(self._opened, self._request)
 
     def _remarks(self) -> Iterator[str]:
         """What planning does not know of."""

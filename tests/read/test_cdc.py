@@ -267,6 +267,10 @@ def test_options_ask_for_changes_as_arguments_do(table: hudimeta.Table) -> None:
     }
     by_options = hudimeta.Table(table.path, options).scan().to_table()
     assert by_options.equals(table.scan(columns=["op", "ts_ms"], query_type="cdc", begin="earliest").to_table())
+    inserts = hudimeta.Table(table.path, {**options, "hudimeta.filter": "op = 'i'"})
+    assert inserts.scan("ts_ms > '0'", columns=["op"]).to_table().to_pydict() == {"op": ["i"] * inserts.scan().count()}
+    with pytest.raises(ConfigError, match="names: op, ts_ms"):
+        inserts.scan(columns=["before"])
 
 
 def test_splits_hold_every_change_once_and_travel(table: hudimeta.Table) -> None:

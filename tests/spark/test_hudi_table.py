@@ -170,7 +170,9 @@ def test_a_filter_skips_files_and_drops_rows_in_every_notation(spark: SparkSessi
         scan = table.scan(where=where, columns=["id"])
         assert scan.report.files_kept == len(scan.plan().files) == 2
         assert [row.id for row in scan.to_df().orderBy("id").collect()] == [7, 11, 12, 16, 17]
-    assert ids(HudiTable(spark, tmp_path / "t", {"hudimeta.filter": "id = 3"}).scan().to_df()) == [3]
+    few = HudiTable(spark, tmp_path / "t", {"hudimeta.filter": "id < 13"})
+    assert ids(few.scan("id > 10").to_df()) == ids(few.scan([("id", ">", 10)]).to_df()) == [11, 12]
+    assert ids(few.scan().to_df()) == list(range(13))
 
 
 def test_spark_prunes_columns_and_pushes_filters(spark: SparkSession, tmp_path: Path, capsys: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from hudimeta.indexes.scan_report import ScanReport
-    from hudimeta.predicate import Bound, Where
+    from hudimeta.predicate import Bound
     from hudimeta.read.scan import Scan
     from hudimeta.read.scan_plan import ScanPlan
 
@@ -55,13 +55,13 @@ class Asked:
     """A read in the words of its user.
 
     Attributes:
-        where: As `HudiTable.scan` takes it, or the option; None too where Spark would read its words otherwise.
+        conditions: What rows have to satisfy, as SQL; None where it is no SQL, or Spark would read its words otherwise.
         options: The moment or range, as options of Spark's reader.
         is_of_one_moment: False for a range of commits.
         limit: Most rows; None for all.
     """
 
-    where: Where | None
+    conditions: Sequence[str] | None
     options: Mapping[str, str]
     is_of_one_moment: bool
     limit: int | None = None
@@ -161,11 +161,11 @@ class FrameScan:
 
     def _conditions(self) -> list[str]:
         """What rows have to satisfy: the user's own words where Spark knows them too, else the engine's rendering."""
-        bound, words = self._bound, self._asked.where
+        bound, words = self._bound, self._asked.conditions
         if bound is None:
             return []
-        if isinstance(words, str) and self._asked.is_of_one_moment:
-            return [words]
+        if words is not None and self._asked.is_of_one_moment:
+            return list(words)
         return [to_sql(bound.expr, exact=True)]
 
     @property
