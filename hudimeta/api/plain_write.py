@@ -47,6 +47,7 @@ from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, of_a_frame
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.first_schema import with_first_schema
+from hudimeta.write.no_rows import NO_ROWS, commits_no_rows, nothing_left
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
 from hudimeta.write.placement import FileSizing
@@ -313,6 +314,9 @@ class PlainWrite:
         outcome = self._settle(write, session, table, own, rows, timings)
         outcome = replace(outcome, files=[*files, *outcome.files])
         delete_strays(session.storage, write.instant, outcome.files)
+        has_nothing = rows is None and not outcome.files and not outcome.replaced
+        if has_nothing and not commits_no_rows(session, write.operation):
+            return nothing_left(session, write.operation, NO_ROWS, write)
         # Other writers may have added columns since the write began.
         return publish(session, table, write, table.evolve(self.schema).schema, outcome, timings)
 

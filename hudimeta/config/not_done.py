@@ -143,7 +143,6 @@ _WRITING = (
     NotDone("hoodie.writestatus.class", ("org.apache.hudi.*",), _CLASS),
     NotDone("hoodie.storage.class", ("org.apache.hudi.*",), "Stores are opened by fsspec: see hudimeta.storage.* options."),
     NotDone("hoodie.io.factory.class", ("org.apache.hudi.*",), _CLASS),
-    NotDone("hoodie.allow.empty.commit", _ON, "A write of no rows is a commit like any other: do not call it without rows."),
     NotDone("hoodie.auto.commit", _ON, "Every write commits by itself."),
     NotDone("hoodie.write.track.event.time.watermark", _OFF, _LEAVE),
     NotDone("hoodie.precommit.validators", (), "Read the table after the write and restore or roll back what is not right."),

@@ -346,6 +346,12 @@ FAILED_WRITES = OPTIONS.choice(
     "Who rolls back what dead writers left: the next write, the next clean, or only recover().",
     aliases=("hoodie.cleaner.policy.failed.writes",),
 )
+EMPTY_COMMIT = OPTIONS.flag(
+    "hoodie.allow.empty.commit",
+    False,
+    "A write of no rows that overwrites nothing is a commit, too, as it is by default in Apache Hudi; else it leaves nothing "
+    "on the timeline.",
+)
 EXTRA_METADATA_PREFIX = OPTIONS.text(
     "hoodie.datasource.write.commitmeta.key.prefix", "_", "Options with this prefix are stored in the commit's metadata."
 )

@@ -17,6 +17,7 @@ __all__ = [
     "log_files",  # writing log files
     "merge_builder",  # `Table.merge`
     "merge_clauses",  # the rows that a merge makes
+    "no_rows",  # writes that have nothing to do
     "opening",  # opening a table that may have to be created
     "operations",  # what each operation does
     "placement",  # where new rows go

@@ -33,6 +33,7 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, refuse_unheeded, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_pieces
+from hudimeta.write.no_rows import NO_ROWS, commits_no_rows, nothing_left
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, partition_batch
 from hudimeta.write.placement import FileSizing
@@ -109,9 +110,8 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
     with timings.phase("check"):
         table = TableFiles.now(session)
         prepared = make(table)
-    if not len(prepared.batch) and not operation.overwrites:
-        # An overwrite without rows may still empty partitions.
-        return CommitReport("", None, operation.value, notes=tuple(session.notes))
+    if not len(prepared.batch) and not commits_no_rows(session, operation):
+        return nothing_left(session, operation, NO_ROWS)
     if ensure_metadata(session):
         table = TableFiles.now(session)
         prepared = make(table)
@@ -122,8 +122,8 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
             # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
             table = TableFiles.at(session, begun)
             prepared = make(table)
-            if not len(prepared.batch) and not operation.overwrites:
-                return _nothing_left(session, write)
+            if not len(prepared.batch) and not commits_no_rows(session, operation):
+                return nothing_left(session, operation, NO_ROWS, write)
         outcome = write_batch(session, table, write, prepared, timings)
         return publish(session, table, write, prepared.schema, outcome, timings)
 
@@ -164,7 +164,7 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot],
         snapshot = session.snapshot_now()
         found = choose(snapshot)
     if not found:
-        return CommitReport("", None, operation.value, notes=tuple(session.notes))
+        return nothing_left(session, operation)
     if ensure_metadata(session):
         snapshot = session.snapshot_now()
     with session.coordinator.writing(operation, snapshot.timeline) as (write, begun):
@@ -172,15 +172,9 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot],
             snapshot = session.snapshot_at(begun)
             found = choose(snapshot)
             if not found:
-                return _nothing_left(session, write)
+                return nothing_left(session, operation, write=write)
         outcome = WriteResult((), replaced_by(snapshot, operation, found), frozenset(found))
         return publish(session, TableFiles(session, snapshot), write, snapshot.file_schema, outcome, timings)
-
-
-def _nothing_left(session: WriteSession, write: OpenWrite) -> CommitReport:
-    """Take a write back for which whoever was first left nothing to be done, and say so."""
-    session.coordinator.withdraw(write)
-    return CommitReport("", None, write.operation.value, rolled_back=write.rolled_back, notes=tuple(session.notes))
 
 
 def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from tests.elsewhere import REMOTE
 from tests.spark.tables import COLUMNS, DDL, KEYS, check, contents, create, ids, instants, refusal, rows
 
 if TYPE_CHECKING:
@@ -141,6 +142,25 @@ def test_large_arrow_types_are_written_too(spark: SparkSession, tmp_path: Path) 
 def test_a_dataframe_without_rows_creates_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
     save(spark.createDataFrame([], DDL), tmp_path / "t", **KEYS, **{"hoodie.table.name": "t"})
     assert spark.read.format("hudimeta").load(str(tmp_path / "t")).count() == 0
+    check(tmp_path / "t")
+
+
+@pytest.mark.parametrize("door", ["spark", *(["attached"] if not REMOTE else [])])
+def test_a_write_without_rows_leaves_nothing_on_the_timeline(door: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The plain door committed what the others did not."""
+    session = request.getfixturevalue(door)
+    create(tmp_path / "t")
+    none, before = session.createDataFrame([], DDL), instants(tmp_path / "t")
+    for operation in ("insert", "upsert", "bulk_insert", "delete", "delete_partition"):
+        save(none, tmp_path / "t", operation=operation)
+    save(frame(session, range(3)).where("id > 5"), tmp_path / "t")
+    assert instants(tmp_path / "t") == before
+    save(none, tmp_path / "t", operation="delete", **{"hoodie.allow.empty.commit": "true", "_offset": "17"})
+    timeline = hudimeta.Table(tmp_path / "t").timeline
+    assert timeline.metadata(timeline.writes[-1])["extraMetadata"]["_offset"] == "17"
+    assert len(contents(tmp_path / "t")) == 10
+    save(none, tmp_path / "t", operation="insert_overwrite_table")
+    assert not contents(tmp_path / "t")
     check(tmp_path / "t")
 
 

@@ -25,6 +25,7 @@ from hudimeta.metadata import record_index
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.duplicates import combines
+from hudimeta.write.no_rows import NO_ROWS, commits_no_rows, nothing_left
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
@@ -106,10 +107,8 @@ def write_routed(session: WriteSession, source: RowSource, executors: Executors)
         run = _Run(session, table, write, checked, executors, timings)
         try:
             outcome = run.outcome(source)
-            if not run.rows and not operation.overwrites:
-                # An overwrite without rows may still empty partitions.
-                session.coordinator.withdraw(write)
-                return CommitReport("", None, operation.value, notes=tuple(session.notes))
+            if not run.rows and not commits_no_rows(session, operation):
+                return nothing_left(session, operation, NO_ROWS, write)
             delete_strays(session.storage, write.instant, outcome.files)
             session.notes.append(run.tasks_note())
             apart = IndexShares(run.routed, run.executors, run.facts, run.written)
