@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hudimeta.predicate import ColumnBounds
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["partitions_of_values", "path_bounds", "path_values", "stated_columns"]
+__all__ = ["is_slashed", "partitions_of_values", "path_bounds", "path_values", "stated_columns"]
 
 _SLASHED_DATES = "hoodie.datasource.write.slash.separated.date.partitioning"
 _DROPPED = "hoodie.datasource.write.drop.partition.columns"
@@ -49,7 +49,7 @@ def path_values(paths: pa.Array, layout: PartitionLayout, schema: pa.Schema, pro
         UnsupportedFeature: A column that no file holds, and a path that does not state its value.
     """
     dropped = _dropped(properties, layout, schema)
-    if _is_on(properties, _SLASHED_DATES):
+    if is_slashed(properties):
         _refuse_lost(dropped)
         return pa.table({})
     values = layout.values(paths, schema)
@@ -105,6 +105,11 @@ def _refuse_lost(names: Collection[str]) -> None:
             f"partition column {min(names)} that is nowhere but in partition paths, which do not state its values",
             "Read the table with Apache Hudi.",
         )
+
+
+def is_slashed(properties: Mapping[str, str]) -> bool:
+    """Whether folders are dates with slashes, which columns have with dashes."""
+    return _is_on(properties, _SLASHED_DATES)
 
 
 def _is_on(properties: Mapping[str, str], key: str) -> bool:

@@ -26,7 +26,7 @@ from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers, record_index
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.opened_ahead import list_ahead
-from hudimeta.snapshot.partition_columns import path_values
+from hudimeta.snapshot.partition_columns import is_slashed
 from hudimeta.storage.at_once import ahead, waiting_engine
 from hudimeta.table.key_file import FilesOf, KeyFile, RunAll
 from hudimeta.table.properties import load as load_properties
@@ -198,19 +198,28 @@ class KeyLookup:
         return of_live_rows(batch_keys, tagging, self._table.key_reader(alive=True), self._run_all, one=one)
 
     def _as_shown(self, batch: KeyedBatch) -> KeyedBatch:
-        """Rows that stay in their partition though its column changed hold what readers show of them: the partition's value."""
+        """Rows that stay in their partition though its column changed hold the partition's value, as all others there do.
+
+        Readers, Apache Hudi's too, show of most types what the path states, and of others what the file holds.
+        """
         properties, rows = self._session.properties, batch.rows
-        if properties.drop_partition_columns:
+        fields = properties.partition_fields
+        if (
+            properties.drop_partition_columns
+            or is_slashed(properties)
+            or not {name.partition(".")[0] for name in fields} <= set(rows.column_names)
+        ):
             return batch
+        stays = pc.not_equal(self._table.generator().partition_paths(rows), batch.partitions)
         paths = batch.partitions.dictionary_encode()
-        shown = path_values(paths.dictionary, PartitionLayout.from_properties(properties), rows.schema, properties)
+        stated = PartitionLayout.from_properties(properties).values(paths.dictionary, rows.schema)
         fixed = {*properties.record_keys, *(name.partition(".")[0] for name in self._session.rules.ordering_fields)}
-        for name in (name for name in shown.column_names if name not in fixed):
+        for name in (name for name in stated.column_names if name in rows.column_names and name not in fixed):
             own, at = rows.column(name), rows.schema.get_field_index(name)
-            value = shown.column(name).combine_chunks().take(paths.indices)
-            differs = pc.and_(pc.is_valid(value), pc.fill_null(pc.not_equal(own, value), True))
-            if pc.any(differs).as_py():
-                rows = rows.set_column(at, rows.schema.field(at), pc.if_else(differs, value, own))
+            value = stated.column(name).combine_chunks().take(paths.indices)
+            field = rows.schema.field(at)
+            differs = stays if field.nullable else pc.and_(stays, pc.is_valid(value))
+            rows = rows.set_column(at, field, pc.if_else(differs, value, own))
         return replace(batch, rows=rows)
 
     def new_groups(self, batch: KeyedBatch) -> NewGroups | None:

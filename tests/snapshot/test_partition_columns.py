@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -104,6 +109,49 @@ def test_a_row_that_stays_when_its_partition_column_changes_is_found_where_it_li
     assert ids(table, "region = 'us'") == ["c"]
     stored = [pq.read_table(file, columns=["region"], partitioning=None) for file in (tmp_path / "t/eu").glob("*.parquet")]
     assert {value for one in stored for value in one["region"].to_pylist()} == {"eu"}, "the files alone say the same"
+    table.metadata.validate().raise_if_differs()
+
+
+UTC = ZoneInfo("UTC")
+EARLY, LATE = dt.datetime(2026, 1, 2, 3, 4, 5, 678901), dt.datetime(2026, 9, 8, 7, 6, 5)
+STATED: dict[str, tuple[pa.DataType, Any, Any]] = {
+    "decimal": (pa.decimal128(10, 2), Decimal("1.50"), Decimal("-7.25")),
+    "whole decimal": (pa.decimal128(20, 0), Decimal(10**19), Decimal(3)),
+    "double": (pa.float64(), 1e20, -0.5),
+    "not a number": (pa.float64(), math.nan, 2.0),
+    "float": (pa.float32(), 0.5, 2.0),
+    "timestamp": (pa.timestamp("us", "UTC"), EARLY.replace(tzinfo=UTC), LATE.replace(tzinfo=UTC)),
+    "timestamp without a zone": (pa.timestamp("us"), EARLY, LATE),
+    "binary": (pa.binary(), b"\x00\xff", b"abc"),
+    "null": (pa.decimal128(10, 2), None, Decimal("1.50")),
+    "null text": (pa.string(), None, "de"),
+    "date": (pa.date32(), EARLY.date(), LATE.date()),
+}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("of", STATED)
+def test_of_every_type_a_row_that_stays_keeps_the_value_of_its_partition(tmp_path: Path, of: str, kind: str) -> None:
+    """Of types that are not read from the path it showed a value that no other row of the partition has."""
+    column, first, second = STATED[of]
+    schema = pa.schema([("id", pa.string()), ("p", column), ("val", pa.int32()), ("q", pa.string())])
+    table = hudimeta.Table.create(tmp_path / "t", schema, "id", ["p", "q"], type=kind, indexes=["record_index"], options=STAYS)
+    table.insert(
+        pa.Table.from_pylist([{"id": "a", "p": first, "val": 1, "q": "x"}, {"id": "b", "p": first, "val": 1, "q": "x"}], schema)
+    )
+    later = [{"id": "a", "p": second, "val": 2, "q": "x"}, {"id": "c", "p": second, "val": 2, "q": "y"}]
+    hudimeta.Table(tmp_path / "t", STAYS).upsert(pa.Table.from_pylist(later, schema))
+    table = hudimeta.Table(tmp_path / "t")
+    found = {row["id"]: row for row in table.scan().to_table().to_pylist()}
+    assert {key: row["val"] for key, row in found.items()} == {"a": 2, "b": 1, "c": 2}
+    assert repr(found["a"]["p"]) == repr(found["b"]["p"]) == repr(first)
+    assert repr(found["c"]["p"]) == repr(second)
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    for file in (tmp_path / "t").rglob("*/x/*.parquet"):
+        assert {repr(value) for value in pq.read_table(file, columns=["p"], partitioning=None)["p"].to_pylist()} == {
+            repr(first)
+        }
     table.metadata.validate().raise_if_differs()
 
 
