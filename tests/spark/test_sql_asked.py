@@ -88,6 +88,7 @@ def test_partitions_indexes_history_and_detail_are_told(attached: SparkSession, 
     flat = f"hudimeta.`{tmp_path / 'flat'}`"
     attached.sql(f"create table flat (id int) using hudimeta location '{tmp_path / 'flat'}'")
     assert listed(attached.sql("show partitions flat")) == listed(attached.sql(f"show partitions {flat}")) == []
+    assert "flat` is not partitioned" in refusal(lambda: attached.sql("show partitions flat partition (id = 1)"))
     attached.sql("drop table flat")
     for looks in ("msck repair table asked", "alter table asked recover partitions"):
         assert listed(attached.sql(looks)) == []

@@ -33,6 +33,14 @@ REFUSED = {
     "alter table defined alter column id type foo": "UNSUPPORTED_DATATYPE",
     "alter table defined drop partition (day)": "EMPTY_PARTITION_VALUE",
     "truncate table defined partition (day)": "EMPTY_PARTITION_VALUE",
+    # As Spark has it for tables of any format
+    "show partitions defined partition (day = '')": "say day = null",
+    'alter table defined drop partition (day = "")': "a text that is not empty",
+    "alter table defined add partition (day = '')": "a text that is not empty",
+    "truncate table defined partition (day = r'')": "a text that is not empty",
+    "analyze table defined partition (day = '') compute statistics": "a text that is not empty",
+    "insert into defined partition (day = '') (id, ts) values (3, 1)": "a text that is not empty",
+    "insert overwrite defined partition (day = '') (id, ts) values (3, 1)": "a text that is not empty",
     # What makes no table, and what takes none away
     "create table made using hudimeta": "LOCATION with the folder of a table",
     "create table made using hudimeta location '/nowhere'": r"\AHUDIMETA_TABLE_NOT_FOUND.*create the table",
@@ -163,6 +171,11 @@ def test_columns_and_properties_are_changed_as_the_statement_names_them(attached
         attached.sql(statement)
         assert attached.sql("describe detail defined").collect()[0].description == comment, statement
     attached.sql("truncate table defined partition (day = :d)", {"d": "d1"})
+    for empty in (
+        "alter table defined drop partition (day = ?)",
+        "insert into defined partition (day = ?) (id, ts) values (3, 1)",
+    ):
+        assert "a text that is not empty" in refusal(lambda empty=empty: attached.sql(empty, [""]))
     attached.sql("alter table defined drop partition (day = ?)", ["d2"])
     assert rows(attached, "defined") == []
     with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):

@@ -17,7 +17,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, assigned_as_named, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.constants import raise_at_once
-from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like
+from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like, refuse_empty_texts
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, options_of
@@ -109,6 +109,7 @@ class _Insertion:
             column_of(entry.columns, name): value if value is None else with_literals(_constant(name, value), known)
             for name, value in as_session_reads(session, statement.partition or ())
         }
+        refuse_empty_texts(tuple(self._given.items()))
         self._defaults = defaults_of(entry, self._table)
         self._fixed = {name: value for name, value in self._given.items() if value is not None}
 

@@ -23,9 +23,17 @@ from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["as_session_reads", "change_partitions", "given_partition", "partition_path", "partitions_like"]
+__all__ = [
+    "as_session_reads",
+    "change_partitions",
+    "given_partition",
+    "partition_path",
+    "partitions_like",
+    "refuse_empty_texts",
+]
 
 _KEEPS_TEXT = "spark.sql.legacy.keepPartitionSpecAsStringLiteral"
+_EMPTY = re.compile(r"""r?(''|"")$""", re.IGNORECASE)
 _ALIKE = re.compile(r"""r?['"]|[:?]|null$""", re.IGNORECASE)
 """Texts, parameters and null, which mean the same in any session."""
 
@@ -45,11 +53,24 @@ def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValue
     Raises:
         ConfigError: Columns that are no partition columns, or one twice.
     """
+    refuse_empty_texts(given)
     found = {column_of(entry.columns, name): value for name, value in given}
     if len(found) < len(given) or set(found) - set(fields):
         allowed = f"partition columns: {', '.join(fields)}" if fields else "nothing, without partitions"
         raise ConfigError("PARTITION", ", ".join(name for name, _ in given), allowed)
     return found
+
+
+def refuse_empty_texts(given: PartitionValues) -> None:
+    """Refuse values that Spark refuses for tables of any format: rows with such a value are among those without one.
+
+    Raises:
+        ConfigError: An empty text.
+    """
+    for name, value in given:
+        if value is not None and _EMPTY.match(value):
+            hint = f"Rows whose {name} is an empty text or null are in one partition: say {name} = null."
+            raise ConfigError("PARTITION", f"{name} = {value}", "a text that is not empty", hint)
 
 
 def partition_path(session: SqlSession, entry: Entry, table: HudiTable, values: Mapping[str, str]) -> str:
@@ -82,7 +103,8 @@ def partitions_like(
     """
     fields = table.properties.partition_fields
     if not fields:
-        raise ConfigError("PARTITION", entry.name.sql, "a table with partitions", "This table has none.")
+        named = ", ".join(name for name, _ in given or ()) or "of rows"
+        raise ConfigError("PARTITION", named, "nothing, without partitions", f"{entry.name.sql} is not partitioned.")
     have = sorted(set(table.snapshot().slices()["partition_path"].unique().to_pylist()))
     wanted = given_partition(entry, fields, as_session_reads(session, given or ()))
     values = {name: value for name, value in wanted.items() if value is not None}
@@ -183,4 +205,6 @@ def _fitting(have: list[str], row: pa.Table, table: HudiTable, fits: Callable[[A
 def _row(session: SqlSession, entry: Entry, values: Mapping[str, str]) -> pa.Table:
     kinds = {column.name: column.dataType.simpleString() for column in entry.columns}
     shown = [f"CAST({value} AS {kinds[name]}) AS {quoted(name)}" for name, value in values.items()]
-    return session.query(f"SELECT {', '.join(shown)}").toArrow()
+    row = session.query(f"SELECT {', '.join(shown)}").toArrow()
+    refuse_empty_texts(tuple((name, "''") for name in row.column_names if row[name][0].as_py() == ""))  # of a parameter
+    return row
