@@ -43,10 +43,16 @@ class Pattern:
 _MONTHS = ["January", "February", "March", "April", "May", "June", "July"]
 _MONTHS += ["August", "September", "October", "November", "December"]
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-_NUMERIC = {"y": "year", "u": "year", "M": "month", "L": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
+_QUARTERS = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"]
+_NUMERIC = {"y": "year", "M": "month", "L": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
 _PARSED_ALSO = {"S": "fraction"}
-_FORMATTED_ALSO = {"E", "a", "D", "h", "k", "K", "Q", "q", "S"}
-_DESCENDING = "yuMLdHmsS"
+_MOST = {"y": 6, "M": 4, "L": 4, "d": 2, "D": 3, "H": 2, "h": 2, "k": 2, "K": 2, "m": 2, "s": 2, "S": 9, "E": 4, "a": 1}
+_MOST |= {"Q": 4, "q": 4}
+"""How often a letter may stand in a row: Spark refuses more."""
+_RESERVED = frozenset("[]{}#")
+"""Java's own marks: brackets are for parts that may be absent, the others stand for nothing yet."""
+_ALLOWED = "y M d E D H h K k m s S a Q, other marks than [ ] { } #, and text between quotes"
+_DESCENDING = "yMLdHmsS"
 
 
 def compile_pattern(text: str) -> Pattern:
@@ -57,11 +63,14 @@ def compile_pattern(text: str) -> Pattern:
     """
     parts: list[tuple[str, int | str]] = []
     for token in _tokens(text):
-        if token[0].isalpha():
+        if token[0].isascii() and token[0].isalpha():
             letter, count = token[0], len(token)
-            if (letter not in _NUMERIC and letter not in _FORMATTED_ALSO) or (letter in "MLQqE" and count > 4):
-                raise _not_read(text, "y M d E D H h K k m s S a Q and quoted text", token)
+            if count > _MOST.get(letter, 0):
+                most = f"; {letter} at most {_MOST[letter]} times" if letter in _MOST else ""
+                raise _not_read(text, _ALLOWED + most, token)
             parts.append((letter, count))
+        elif token == "'" or (set(token) & _RESERVED and not token.startswith("'")):
+            raise _not_read(text, _ALLOWED, token)
         elif token.startswith("'"):
             parts.append(("'", "'" if token == "''" else token[1:-1].replace("''", "'")))
         else:
@@ -74,12 +83,12 @@ def _not_read(pattern: str, allowed: str, part: str) -> PredicateError:
 
 
 def _tokens(text: str) -> list[str]:
-    return [match[0] for match in re.finditer(r"''|'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+", text)]
+    return [match[0] for match in re.finditer(r"''|'(?:[^']|'')*'|'|([A-Za-z])\1*|[^A-Za-z']+", text)]
 
 
 def _is_ordered(parts: list[tuple[str, int | str]]) -> bool:
-    letters = [(letter.replace("u", "y").replace("L", "M"), count) for letter, count in parts if letter != "'"]
-    wanted = [letter for letter in _DESCENDING if letter not in "uL"][: len(letters)]
+    letters = [(letter.replace("L", "M"), count) for letter, count in parts if letter != "'"]
+    wanted = [letter for letter in _DESCENDING if letter != "L"][: len(letters)]
     widths = {"y": {4}, "M": {2}, "d": {2}, "H": {2}, "m": {2}, "s": {2}, "S": set(range(1, 10))}
     return [letter for letter, _count in letters] == wanted and all(count in widths[letter] for letter, count in letters)
 
@@ -118,13 +127,16 @@ def _formatted(local: pa.Array, years: npt.NDArray[np.int64], letter: str, count
     if letter == "E":
         names = _DAYS if count == 4 else [name[:3] for name in _DAYS]
         return array_of(names).take(pc.day_of_week(local))
+    if letter in "Qq" and count >= 3:
+        names = _QUARTERS if count == 4 else [f"Q{n}" for n in range(1, 5)]
+        return array_of(names).take(pc.subtract(pc.quarter(local), scalar_of(1)))
     if letter == "a":
         return pc.if_else(pc.less(pc.hour(local), scalar_of(12)), scalar_of("AM"), scalar_of("PM"))
     if letter == "S":
         fraction = pc.subtract(micros(local), pc.multiply(_floor_seconds(local), scalar_of(SECOND_US)))
         digits = pc.utf8_lpad(pc.cast(fraction, pa.string()), 6, "0")
         return pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 9, "0"), 0, count)
-    if letter in "yu":
+    if letter == "y":
         return year_text(years, count)
     return pc.utf8_lpad(pc.cast(_field_number(local, letter), pa.string()), count, "0")
 
@@ -174,11 +186,13 @@ def parse_with_pattern(texts: pa.Array, pattern: Pattern) -> pa.Array:
         name = {**_NUMERIC, **_PARSED_ALSO}.get(letter, "")
         if isinstance(count, str):
             expression += re.escape(count)
-        elif not name or name in names or (letter in "ML" and count > 2) or (letter in "yu" and count not in (1, 4)):
+        elif not name or name in names or (letter in "ML" and count > 2) or (letter == "y" and count not in (1, 4)):
             raise _not_read(pattern.text, "y M d H m s S once each, to read texts", letter)
         else:
             names.append(name)
-            digits = f"{{{count}}}" if letter == "S" or count > 1 else "{1,2}" if letter not in "yu" else "{1,6}"
+            digits = (
+                f"{{1,{count}}}" if letter == "S" else f"{{{count}}}" if count > 1 else "{1,2}" if letter != "y" else "{1,6}"
+            )
             expression += rf"(?P<{name}>\d{digits})"
     missing = [name for name in ("year", "month", "day", "hour", "minute", "second", "fraction") if name not in names]
     expression += "".join(f"(?P<{name}>)" for name in missing) + "$"
