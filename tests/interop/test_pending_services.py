@@ -9,7 +9,7 @@ import pytest
 import hudimeta
 from hudimeta.errors import CommitConflict
 from tests.interop.apache_hudi import ApacheHudi
-from tests.interop.sides import TABLE_VERSION, Model, Ours, plain_rows, row
+from tests.interop.sides import TABLE_VERSION, Model, Ours, Theirs, plain_rows, row
 
 CLUSTER = {"hoodie.clustering.inline.max.commits": "1", "hoodie.clustering.async.max.commits": "1"}
 COMPACT = {
@@ -60,6 +60,28 @@ def test_new_rows_go_round_a_planned_clustering(hudi: ApacheHudi, tmp_path: Path
     sides.agree()
     sides.write("upsert", 0, 60, 4)
     sides.agree()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_what_hudi_overwrites_while_a_clustering_is_planned_comes_back_with_its_run(
+    hudi: ApacheHudi, tmp_path: Path, kind: str
+) -> None:
+    """Why our overwrites wait for such a plan, or take it back, and why we do not run one that was overwritten."""
+    sides = Sides(tmp_path / "table", hudi, kind)
+    planned = sides.service("plan_clustering", CLUSTER)
+    with pytest.raises(CommitConflict, match=f"{planned}.*clustering"):
+        sides.ours.write("insert_overwrite_table", [row(77, 3)])
+    theirs = Theirs(sides.path, hudi, type=kind)
+    theirs.write("insert_overwrite_table", [row(77, 3)])
+    sides.model.rows.clear()
+    sides.model.put([row(77, 3)])
+    sides.agree()
+    with pytest.raises(CommitConflict, match="came after the plan"):
+        hudimeta.Table(sides.path).services.clustering.execute(planned)
+    sides.agree()
+    sides.service("run_clustering", CLUSTER, planned)
+    assert len(plain_rows(sides.hudi.read(sides.path).table)) == 31
 
 
 @pytest.mark.timeout(300)

@@ -32,6 +32,12 @@ INDEXES = {
 SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "x,id"}
 
 
+FIRST = {
+    "hoodie.clustering.updates.strategy": "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy",
+    "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
+}
+
+
 def written(path: Path, type: str = "COPY_ON_WRITE", **options: str) -> ModelledTable:
     """Two partitions with a few small files each; of a merge-on-read table with log files."""
     given = {
@@ -224,11 +230,7 @@ def test_a_plan_takes_no_group_of_a_pending_plan_and_keeps_writers_out(tmp_path:
 
 
 def test_writers_go_first_where_they_are_told_to(tmp_path: Path) -> None:
-    first = {
-        "hoodie.clustering.updates.strategy": "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy",
-        "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
-    }
-    table = written(tmp_path / "t", **first)
+    table = written(tmp_path / "t", **FIRST)
     instant = clustering.schedule(table.session())
     assert instant is not None
     report = table.write(Operation.UPSERT, simple_rows([7], 20))
@@ -239,6 +241,24 @@ def test_writers_go_first_where_they_are_told_to(tmp_path: Path) -> None:
     with table.session().coordinator.running(running, Action.CLUSTERING), pytest.raises(CommitConflict, match=running):
         table.write(Operation.UPSERT, simple_rows([7], 21))
     table.check()
+    check_all(table.storage)
+
+
+@pytest.mark.parametrize("verb", ["insert_overwrite", "insert_overwrite_table", "delete_partition"])
+def test_overwrites_too_wait_for_a_plan_or_go_first(tmp_path: Path, verb: str) -> None:
+    """Apache Hudi lets them be in any case: its run of the plan then brings back what they took away."""
+    table = written(tmp_path / "t")
+    given = "p1" if verb == "delete_partition" else simple_rows([7], 20)
+    services = Table(table.path).services.clustering
+    instant = services.schedule()
+    assert instant is not None
+    before = table.read()
+    with pytest.raises(CommitConflict, match=f"{instant} .a pending clustering"):
+        getattr(Table(table.path), verb)(given)
+    assert table.read().equals(before)
+    report = getattr(Table(table.path, FIRST), verb)(given)
+    assert f"clustering {instant} was taken back" in str(report)
+    assert [r["id"] for r in table.read().to_pylist() if r["part"] == "p1"] == ([] if verb == "delete_partition" else ["k0007"])
     check_all(table.storage)
 
 
