@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyspark_hudimeta
 import pytest
 from pyspark.sql.functions import col
@@ -105,15 +107,37 @@ def test_a_table_without_location_lies_in_the_warehouse_and_is_dropped_with_its_
     assert rows(attached, t) == []
 
 
-def test_a_table_in_the_warehouse_is_nobody_elses(attached: SparkSession, name: Name) -> None:
+@pytest.mark.parametrize("of_query", [False, True])
+def test_the_name_of_a_renamed_table_is_free(attached: SparkSession, name: Name, of_query: bool) -> None:
     old, new = name(), name()
     attached.sql(f"create table {old} {TRIPS} tblproperties (primaryKey = 'id')")
     attached.sql(f"insert into {old} values (1, 1.5, 1, 'm')")
+    path = Path(table_of(attached, old).path)
     attached.sql(f"alter table {old} rename to {new}")  # its files stay where they are
-    says = refusal(lambda: attached.sql(f"create table {old} {TRIPS} tblproperties (primaryKey = 'id')"))
-    assert "registers it where LOCATION names its folder" in says
-    assert not attached.catalog.tableExists(old)
+    if of_query:
+        attached.sql(f"create table {old} using hudimeta tblproperties (primaryKey = 'id') as select 2 as id")
+    else:
+        attached.sql(f"create table if not exists {old} {TRIPS} tblproperties (primaryKey = 'id')")
+        attached.sql(f"insert into {old} values (2, 1.5, 1, 'm')")
+    assert (rows(attached, new, "id"), rows(attached, old, "id")) == ([(1,)], [(2,)])
+    assert hudimeta.Table(path).properties.name == new
+    attached.sql(f"drop table {old}")
     assert rows(attached, new, "id") == [(1,)]
+    attached.sql(f"drop table {new}")
+    assert not list(path.parent.glob(f"{path.name}*"))
+
+
+def test_a_table_in_the_warehouse_that_the_catalog_does_not_know_is_nobody_elses(attached: SparkSession, name: Name) -> None:
+    t, other = name(), name()
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id')")
+    path = Path(table_of(attached, t).path)
+    attached.sql(f"drop table {t}")
+    for called in (t, other):
+        hudimeta.Table.create(path, pa.schema([("id", pa.int32())]), key="id", name=called)
+        assert "HUDIMETA_" in refusal(partial(attached.sql, f"create table {t} {TRIPS} tblproperties (primaryKey = 'id')"))
+        assert not attached.catalog.tableExists(t)
+        assert hudimeta.Table(path).properties.name == called
+        shutil.rmtree(path)
 
 
 def test_the_option_path_is_a_location(attached: SparkSession, name: Name, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 from hudimeta import Table
 from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
+from hudimeta.errors import ConfigError, HudiError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
 from hudimeta.schema import normalise_schema
 from hudimeta.sql import CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
@@ -224,7 +224,7 @@ class _New:
             session: The session's SQL.
             statement: CREATE TABLE.
             rows: Of its query; None without one.
-            beside: In the warehouse, a folder of its own beside that of the name.
+            beside: See `_in_warehouse`.
         """
         if statement.odd is not None:
             hint = "Leave it out. Partitions are columns of the table; hoodie.index.type = 'BUCKET' makes buckets of rows."
@@ -236,8 +236,7 @@ class _New:
         rows = session.query(statement.query) if statement.query is not None else rows
         columns, defaults = _columns(session, statement, rows)
         place = place_of(statement)
-        free = session.catalog.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
-        location = session.place(place) if place else free
+        location = session.place(place) if place else _in_warehouse(session, statement.name, beside=beside)
         options = {**session.settings, keys.DATABASE_NAME.key: database, **_options(statement, columns)}
         if rows is not None:
             refuse_occupied(location, options)
@@ -267,6 +266,21 @@ class _New:
         except BaseException:
             session.plain(f"DROP TABLE {entered.sql}")
             raise
+
+
+def _in_warehouse(session: SqlSession, name: TableName, *, beside: bool) -> str:
+    """The folder of a new table: that of its name, unless it is to stand beside it, or a table that was renamed is there."""
+    folder = session.catalog.default_location(name)
+    if not beside:
+        try:
+            now = Table(folder, session.settings).properties.name
+        except HudiError:  # mostly none is there; what else is there is met when the table is made
+            return folder
+        _, database, table = session.full_parts(name)
+        entry = session.entry(TableName((database, now))) if now.lower() != table.lower() else None
+        if entry is None or entry.location.rstrip("/") != folder.rstrip("/"):
+            return folder
+    return f"{folder}-{uuid4().hex[:8]}"
 
 
 def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None) -> tuple[StructType, dict[str, str]]:
