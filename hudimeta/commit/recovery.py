@@ -17,7 +17,7 @@ from hudimeta.commit.leftovers import (
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
-from hudimeta.commit.restoring import Restorer, pending_restores
+from hudimeta.commit.restoring import Restorer, is_merged, pending_restores
 from hudimeta.commit.service_runs import ACTIONS, is_ours, take_back
 from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
@@ -31,6 +31,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.naming import pending_name
+from hudimeta.timeline.restore_record import RestoreRecord, encode_restore_plan
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["Recovery"]
@@ -240,6 +241,8 @@ class Recovery:
             return instant.time
         if instant.action is Action.ROLLBACK:
             the_plan, time = rollback.pending_plan(timeline, instant), instant.time
+            if self._restorer is not None and self._properties.has_metadata_table and self._is_merged(the_plan):
+                return self._restored(self._restorer, timeline, the_plan)
         else:
             the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
             time = None
@@ -247,6 +250,22 @@ class Recovery:
         has_metadata = self._properties.has_metadata_table and not _shares_its_instant(timeline, instant, begun=True)
         rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
         return the_plan.instant
+
+    def _is_merged(self, plan: rollback.RollbackPlan) -> bool:
+        return is_merged(self._storage, self._properties, plan.instant)
+
+    def _restored(self, restorer: Restorer, timeline: Timeline, plan: rollback.RollbackPlan) -> str:
+        """Finish a rollback by a restore, which builds the metadata table anew. Returns the write's instant.
+
+        Apache Hudi 1.2 compacts its metadata table before it rolls back, deletes the write's files, and then refuses to tell
+        the metadata table of it: that lists them from then on.
+        """
+        stays = [i.time for i in timeline.by_completion if i.time != plan.instant]
+        record = RestoreRecord(stays[-1] if stays else "", ((plan.instant, plan.action),))
+        time = self._times.next(timeline.last_time)
+        TimelineWriter(self._storage, timeline.folder).create_requested(time, Action.RESTORE, encode_restore_plan(record))
+        restorer.finish(self._load())
+        return plan.instant
 
     def _partitions(self) -> list[str]:
         """Every partition folder of the table, found on storage: a dead write may have made one that no index knows."""

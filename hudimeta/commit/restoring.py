@@ -57,11 +57,13 @@ __all__ = [
     "metadata_must_be_built",
     "newest_last",
     "partitions_built_anew",
+    "is_merged",
     "pending_restores",
     "refuse_undone",
 ]
 
 _PARTITIONS = "hoodie.table.metadata.partitions"
+_MERGES = (Action.COMMIT, Action.REPLACE_COMMIT)
 _PENDING = "~"  # greater than the text of any time
 
 
@@ -128,8 +130,7 @@ def metadata_must_be_built(
     since = min((deltas[time].completion_order for time in plan.times if time in deltas), default=None)
     if since is None:
         return ""
-    merges = (Action.COMMIT, Action.REPLACE_COMMIT)
-    merged = [i for i in inner.instants if i.action.completed_as in merges and _is_after(i, since)]
+    merged = [i for i in inner.instants if i.action.completed_as in _MERGES and _is_after(i, since)]
     if merged:
         word = "compaction" if merged[0].action.completed_as is Action.COMMIT else merged[0].action.value
         return f"its {word} at {merged[0].time} merged what goes"
@@ -139,6 +140,15 @@ def metadata_must_be_built(
         return f"partitions of it were laid out at {own[0].time}"
     built = [i for i in timeline.completed if i.action is Action.INDEXING and i.completion_order > since]
     return f"an index was built at {built[0].time}" if built else ""
+
+
+def is_merged(storage: Storage, properties: TableProperties, instant: str) -> bool:
+    """Whether a compaction of the metadata table has merged what a write wrote there, so that no rollback can take it out."""
+    inner = Timeline.load(storage.sub(METADATA_ROOT), zone=properties.zone, place=METADATA_ROOT)
+    delta = inner.get(instant, Action.DELTA_COMMIT)
+    if delta is None or not delta.is_completed:
+        return False
+    return any(i.is_completed and i.action.completed_as in _MERGES and _is_after(i, delta.completion_order) for i in inner)
 
 
 def _is_after(instant: Instant, since: tuple[str, str]) -> bool:

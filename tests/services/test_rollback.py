@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
-from hudimeta.commit.restoring import refuse_undone
+from hudimeta.commit.restoring import files_of_instants, refuse_undone
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitConflict, HudiError, UndoError
 from hudimeta.metadata.completeness import proven_indexes
@@ -16,6 +16,8 @@ from hudimeta.services.rollback import roll_back
 from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
+from hudimeta.timeline import TimelineWriter
+from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action, Operation
 from hudimeta.write.table_writer import write_rows
 from tests.services.test_restore import TYPES, a_table, go_on, is_sound
@@ -100,6 +102,38 @@ def test_what_the_metadata_table_has_merged_goes_by_a_restore(tmp_path: Path) ->
     first, second = (i.time for i in face.timeline.writes)
     with pytest.raises(UndoError, match=f"merged what goes.*restore.'{first}'"):
         face.rollback(second)
+    is_sound(table)
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("recovers", [True, False])
+def test_a_rollback_that_was_begun_although_the_metadata_table_has_merged_its_write_is_finished(
+    tmp_path: Path, type: str, recovers: bool
+) -> None:
+    """As Apache Hudi 1.2 leaves it, which refuses after it has deleted the files: the metadata table listed them for good."""
+    table = a_table(
+        tmp_path / "t", **{"hoodie.datasource.write.table.type": type, "hoodie.metadata.compact.max.delta.commits": "1"}
+    )
+    kept = table.model.copy()
+    last = table.write(Operation.UPSERT, simple_rows([1, 3, 30], 7))
+    timeline = Table(table.path).timeline
+    write = timeline.writes[-1]
+    files: dict[str, list[str]] = {}
+    for row in files_of_instants(table.storage, [last.instant]).to_pylist():
+        files.setdefault(row["partition_path"], []).append(row["name"])
+        table.storage.delete(f"{row['partition_path']}/{row['name']}")
+    writer, later = TimelineWriter(table.storage, timeline.folder), f"{int(timeline.last_time) + 1}"
+    writer.create_requested(later, Action.ROLLBACK, encode_rollback_plan(table.path, last.instant, write.action, files))
+    writer.create_inflight(later, Action.ROLLBACK)
+    writer.delete_completed(write)
+    table.model = kept
+    if recovers:
+        assert Table(table.path).recover() == (last.instant,)
+    else:
+        table.write(Operation.UPSERT, simple_rows([2, 31], 8))
+    assert not Table(table.path).timeline.pending
+    is_sound(table)
+    go_on(table)
     is_sound(table)
 
 
