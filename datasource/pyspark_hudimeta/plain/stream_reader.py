@@ -23,7 +23,16 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config.options import INCREMENTAL_FALLBACK, MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
-from hudimeta.errors import ConfigError, FileRemoved, RangeLost, SchemaError, StreamDataLoss, TableError, UnsupportedFeature
+from hudimeta.errors import (
+    ConfigError,
+    FileRemoved,
+    PredicateError,
+    RangeLost,
+    SchemaError,
+    StreamDataLoss,
+    TableError,
+    UnsupportedFeature,
+)
 from hudimeta.read.split import read_split
 from hudimeta.read.stream_positions import (
     BEFORE_ALL,
@@ -225,8 +234,8 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         try:
             found = scan.schema
         except ConfigError as error:
-            gone = f"the table has no longer the columns with which the stream began: {error.message}"
-            raise SchemaError(gone, _RESTART) from error
+            gone = error.message if isinstance(error, PredicateError) else f"{error.value!r} is none of its columns"
+            raise SchemaError(f"the table has no longer the columns with which the stream began: {gone}", _RESTART) from error
         try:
             refuse_misfits(spark_schema(found), self._schema)
         except SchemaError as error:
