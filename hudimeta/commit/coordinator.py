@@ -102,8 +102,7 @@ class Coordinator:
         self._finish_cleans(self._properties.load_timeline(self._storage))
         if self._metadata is not None:
             try:
-                with self._lock.held():
-                    self._metadata.finish_services(self._properties.load_timeline(self._storage))
+                self._metadata.finish_services(self._lock, lambda: self._properties.load_timeline(self._storage))
             except HudiError as error:
                 warnings.warn(f"the upkeep of the metadata table is left to a later write: {error}", HudiWarning, stacklevel=2)
         return undone

@@ -32,10 +32,10 @@ from hudimeta.metadata.strays import half_laid_out, strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.slices.read_task import storage_options_of
+from hudimeta.snapshot.opened_ahead import properties_and_timeline
 from hudimeta.snapshot.table_schema import file_schema
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.table.properties import load as load_properties
 from hudimeta.table.stated_keys import Stated, stated
 from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.clean_record import CleanPlan
@@ -239,15 +239,18 @@ class MetadataCommit:
         deltas = {name: maintainer_for(name).cleaned(name, change) for name in table.ready}
         return self._write(instant, table, self._groups(table), deltas)
 
-    def finish_services(self, timeline: Timeline) -> None:
-        """Finish or cancel what died while it tended the metadata table. The caller holds the table lock.
+    def finish_services(self, lock: TableLock, load: Callable[[], Timeline]) -> None:
+        """Finish or cancel what died while it tended the metadata table; the lock is taken only where something may have.
 
         Args:
-            timeline: Of the data table, as listed under the lock.
+            lock: The table's.
+            load: Lists the timeline of the data table.
         """
+        timeline = load()
         inner = Timeline.load(self._storage.sub(METADATA_ROOT), zone=self.properties.zone, place=METADATA_ROOT)
         if _died(inner, timeline) or strays(inner, timeline):
-            self._current(timeline, None)
+            with lock.held():
+                self._current(load(), None)
 
     def _current(self, timeline: Timeline, known: MetadataTable | None, beside_others: bool = False) -> MetadataTable:
         """The metadata table of now, after a compaction of it that died was finished, and taken back what has no writer.
@@ -268,8 +271,7 @@ class MetadataCommit:
         for instant in late:
             take_back_delta(self._storage, instant.time)
         if late or _died(table.timeline, timeline):
-            begun = compaction.pending_compaction(table)
-            if begun is not None:
+            if (begun := compaction.pending_compaction(table)) is not None:
                 self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun, self._engine)
             upkeep.take_back_dead(self._storage, table)
             table = MetadataTable.open(self._storage, self.properties, timeline)
@@ -305,9 +307,8 @@ class MetadataCommit:
         record = prepared.record_of(logs) if prepared is not None else None
         after = max(table.timeline.last_time, table.data_timeline.last_time)
         self._writer.complete(instant, record or self._writer.record(instant, logs), after)
-        definitions = table.index_definitions
-        by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}
-        counts = {name: count for name, count in groups.items() if name not in by_partition}
+        known = table.index_definitions
+        counts = {name: count for name, count in groups.items() if name not in known or not known[name].is_partitioned}
         return encode_stated([(log.partition, log.name) for log in logs], counts)
 
     def compact_when_due(self, lock: TableLock) -> None:
@@ -347,11 +348,10 @@ class MetadataCommit:
         Raises:
             CommitError: It has another version now, in which this write cannot keep it.
         """
-        properties = load_properties(self._storage)
+        properties, timeline = properties_and_timeline(self._storage)
         if properties.version != self.properties.version:
             raise CommitError(f"the table has version {properties.version} now, and had {self.properties.version}")
         self.properties = properties
-        timeline = self.properties.load_timeline(self._storage)
         if earlier is not None:
             timeline.following(earlier.data_timeline)
         return MetadataTable.open(self._storage, self.properties, timeline, earlier)
