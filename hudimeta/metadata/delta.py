@@ -37,7 +37,7 @@ class PartitionDelta:
         records: New records, sorted by key.
         removed: Keys, string.
         hashed: What of a key decides about its file group; None for all of it.
-        data_partition: The table's partition that the records are of, where the index is kept by partition.
+        data_partition: The table's partition that the records are of, as ids spell it, where the index is kept by partition.
         groups: How many file groups it has; None for as many as the metadata partition.
         begins: Its file groups begin with this commit.
     """

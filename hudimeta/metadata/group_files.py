@@ -2,7 +2,12 @@
 
 The id of a file group is the name of its partition, a number and a zero:
 
-    files-0000-0, col-stats-0001-0, record-index-0007-0, secondary-index-rider-idx-0000-0, record-index-south-0000-0
+    files-0000-0, col-stats-0001-0, record-index-0007-0, secondary-index-rider-idx-0000-0
+
+Of a record index by partition, the table's partition stands before the number, encoded as folders are, dashes and underscores
+too: Apache Hudi takes what stands between the number and the dash before that for it.
+
+    record-index-south-0000-0, record-index-day%3D2026%2D01%2D02-0000-0
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from hudimeta.keys import escape, unescape
 from hudimeta.storage import join
 
 __all__ = [
@@ -19,12 +25,14 @@ __all__ = [
     "FileGroup",
     "LogFile",
     "base_name",
+    "data_partition_of",
     "file_group_id",
     "file_stem",
     "group_number",
     "group_stem",
     "instant_in",
     "log_file",
+    "spelt_in_ids",
 ]
 
 NAME_KEY = "hudimeta.file"
@@ -88,7 +96,7 @@ def file_stem(partition: str, data_partition: str = "") -> str:
 
     Args:
         partition: Metadata partition.
-        data_partition: Of the table, for a record index that is kept by partition.
+        data_partition: Of the table as `spelt_in_ids`, for a record index that is kept by partition.
     """
     stem = _STEMS.get(partition, partition.replace("_", "-"))
     return f"{stem}-{data_partition}" if data_partition else stem
@@ -97,6 +105,16 @@ def file_stem(partition: str, data_partition: str = "") -> str:
 def file_group_id(partition: str, group: int, data_partition: str = "") -> str:
     """File id of one file group of a metadata partition; see `file_stem`."""
     return f"{file_stem(partition, data_partition)}-{group:04d}-0"
+
+
+def spelt_in_ids(path: str) -> str:
+    """A partition path of the table as ids of file groups have it."""
+    return escape(path).replace("-", "%2D").replace("_", "%5F")
+
+
+def data_partition_of(spelling: str) -> str:
+    """The partition path behind a spelling in ids; dashes and underscores may stand there as they are."""
+    return unescape(spelling)
 
 
 def group_stem(file_id: str) -> str:

@@ -135,10 +135,48 @@ def test_a_record_index_by_partition(tmp_path: Path, kind: str) -> None:
     assert opened.scan("id = 'k0001'").to_table().num_rows == 2
 
 
-def test_a_partition_path_of_unknown_spelling_is_refused(tmp_path: Path) -> None:
+SPELLINGS = {
+    "2026-01-02": "2026%2D01%2D02",
+    "day=2026-01-02/hour=7": "day%3D2026%2D01%2D02%2Fhour%3D7",
+    "a_b": "a%5Fb",
+    "x%20y z": "x%2520y z",
+    "ü+'": "ü+%27",
+}
+"""As Apache Hudi 1.2.0 spells partitions in the file groups of its record index."""
+
+
+def test_partitions_are_spelt_in_file_groups_as_apache_hudi_does(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), BY_PARTITION)
-    odd = simple_rows([1], 1).set_column(1, "part", pa.array(["a/b"]))
-    with pytest.raises(UnsupportedFeature, match="a/b"):
+    for turn in (1, 2):
+        for path in SPELLINGS:
+            table.write(Operation.UPSERT, simple_rows([1, turn + 1], turn).set_column(1, "part", pa.array([path] * 2)))
+    check_all(table.storage)
+    table.check()
+    opened = hudimeta.Table(table.path)
+    groups = {group.file_id for group in opened.metadata.file_groups("record_index")}
+    assert groups == {f"record-index-{spelling}-0000-0" for spelling in SPELLINGS.values()}
+    found = opened.metadata.record_index(["k0001"]).to_pylist()
+    assert sorted(row["partition_path"] for row in found) == sorted(SPELLINGS)
+
+
+def test_file_groups_of_plain_dashes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As hudimeta named them before."""
+    table = ModelledTable(str(tmp_path / "t"), BY_PARTITION)
+    rows = simple_rows([1, 2], 1).set_column(1, "part", pa.array(["2026-01-02"] * 2))
+    with monkeypatch.context() as before:
+        before.setattr("hudimeta.indexes.record_index.keep.spelt_in_ids", str)
+        table.write(Operation.INSERT, rows)
+    table.write(Operation.DELETE, rows.slice(0, 1))
+    check_all(table.storage)
+    opened = hudimeta.Table(table.path)
+    assert [group.file_id for group in opened.metadata.file_groups("record_index")] == ["record-index-2026-01-02-0000-0"]
+    assert opened.metadata.record_index(["k0001", "k0002"])["record_key"].to_pylist() == ["k0002"]
+
+
+def test_a_partition_that_no_file_name_can_spell_is_refused(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), BY_PARTITION)
+    odd = simple_rows([1], 1).set_column(1, "part", pa.array(["-" * 80]))
+    with pytest.raises(UnsupportedFeature, match="---"):
         table.write(Operation.INSERT, odd)
     check_all(table.storage)
     table.write(Operation.INSERT, simple_rows([1], 1))

@@ -34,7 +34,7 @@ from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, answers, record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
-from hudimeta.metadata.group_files import file_stem, group_stem
+from hudimeta.metadata.group_files import data_partition_of, file_stem, group_stem, spelt_in_ids
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.timeline import parse_instant
 
@@ -42,6 +42,13 @@ __all__ = ["RecordIndexKeep", "estimated_groups", "key_changes", "too_many"]
 
 _BYTES_A_RECORD = 48
 """What Hudi takes a record for when it plans the number of file groups."""
+
+_MOST_SPELLING_BYTES = 180
+"""Of a partition in the name of a file, which has 255 at most."""
+
+_DROP_HINT = (
+    "Drop the record index (t.metadata.drop_index('record_index')): what one of the two writes the other does not know."
+)
 
 
 class RecordIndexKeep:
@@ -119,10 +126,11 @@ class _Scope:
     """Where a key is unique: in the table, or in its partition.
 
     Attributes:
-        groups: By partition path the number of its file groups, for an index by partition; None for one over the table.
+        groups: By partition path how ids of its file groups spell it, and their number, for an index by partition; None for one
+            over the table.
     """
 
-    groups: Mapping[str, int] | None
+    groups: Mapping[str, tuple[str, int]] | None
 
     @classmethod
     def of(cls, change: CommitChange) -> _Scope:
@@ -131,7 +139,12 @@ class _Scope:
             return cls(None)
         prefix = f"{file_stem(record_index.PARTITION)}-"
         listed = change.table.file_groups(record_index.PARTITION)
-        return cls(Counter(group_stem(group.file_id).removeprefix(prefix) for group in listed))
+        counts = Counter(group_stem(group.file_id).removeprefix(prefix) for group in listed)
+        groups = {data_partition_of(spelling): (spelling, count) for spelling, count in counts.items()}
+        if len(groups) < len(counts):
+            doubled = sorted(counts.keys() - {spelling for spelling, _ in groups.values()})
+            raise MetadataError(f"the record index has two sets of file groups for one partition: {doubled}", _DROP_HINT)
+        return cls(groups)
 
     def names(self, rows: pa.Table) -> pa.Array:
         """What makes each row's key unique."""
@@ -146,19 +159,20 @@ class _Scope:
             yield PartitionDelta(index, record_index.encode_values(rows, change.layout), _keys(gone))
             return
         for path in sorted({*_paths(rows), *_paths(gone)}):
-            _check_path(path)
             own, left = (table.filter(pc.equal(table["partition_path"], path)) for table in (rows, gone))
-            count = self.groups.get(path, 0)
+            spelling, count = self.groups.get(path) or (_new_spelling(path), 0)
             if len(own) or count:
                 records = record_index.encode_values(own, change.layout)
-                yield PartitionDelta(index, records, _keys(left), None, path, count or 1, begins=not count)
+                yield PartitionDelta(index, records, _keys(left), None, spelling, count or 1, begins=not count)
 
 
-def _check_path(path: str) -> None:
-    """Refuse partition paths of which it is not known how Apache Hudi spells them in the names of file groups."""
-    if not path or not all(c.isascii() and (c.isalnum() or c in "_.-") for c in path):
-        hint = "Use one record index for the whole table, or partition paths of letters, digits and underscores."
+def _new_spelling(path: str) -> str:
+    """How ids of file groups spell a partition that has none yet; refused where there can be none."""
+    spelling = spelt_in_ids(path)
+    if not path or len(spelling.encode()) > _MOST_SPELLING_BYTES:
+        hint = f"Use one record index for the whole table, or partition paths of 1 to {_MOST_SPELLING_BYTES} encoded bytes."
         raise UnsupportedFeature(f"a record index by partition for the partition {path!r}", hint)
+    return spelling
 
 
 def _encoded(shards: Sequence[tuple[int, pa.Table]], source: IndexSource) -> Iterator[tuple[int, KeyValues]]:
