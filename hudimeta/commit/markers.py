@@ -153,19 +153,23 @@ def _read(storage: Storage, instant: str) -> tuple[list[Marker], bool] | None:
             elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM) and not entry.is_folder:
                 paths.add(entry.path[len(folder) + 1 :])
     texts = at_once(storage.read, lists, storage)
-    paths.update(line for text in texts for line in _whole_lines(text) if line)
+    paths.update(line for path, text in zip(lists, texts, strict=True) for line in _whole_lines(path, text) if line)
     return [_parse(p) for p in sorted(paths)], all(text.endswith(b"\n") for text in texts)
 
 
-def _whole_lines(text: bytes) -> list[str]:
-    return text.rpartition(b"\n")[0].decode().splitlines()
+def _whole_lines(path: str, text: bytes) -> list[str]:
+    """The lines of a list but for one that is cut; a name may hold what else Python takes for the end of a line."""
+    try:
+        return text.rpartition(b"\n")[0].decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise CorruptFileError(path, error.start, "a list of markers in UTF-8", text[error.start : error.start + 8]) from error
 
 
 def marked_file_ids(storage: Storage, instant: str, partition_path: str) -> set[str]:
     """File groups of a partition that a write has marked, by markers of both forms; two or three requests."""
     folder = marker_folder(instant)
     lists = [entry for entry in storage.list(folder) if not entry.is_folder and entry.name.startswith(_LIST_PREFIX)]
-    paths = [line for entry in lists if entry.name != _TYPE_FILE for line in _whole_lines(storage.read(entry.path))]
+    paths = [line for entry in lists if entry.name != _TYPE_FILE for line in _whole_lines(entry.path, storage.read(entry.path))]
     if not lists:
         paths = [entry.path[len(folder) + 1 :] for entry in storage.list(join(folder, partition_path)) if _INFIX in entry.name]
     found: set[str] = set()

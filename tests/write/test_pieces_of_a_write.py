@@ -14,6 +14,7 @@ from hudimeta.commit.markers import (
     Marker,
     MarkerKind,
     files_of_write,
+    marked_file_ids,
     marker_folder,
     read_markers,
     remove_markers,
@@ -77,6 +78,21 @@ def test_a_list_that_is_not_whole_does_not_say_which_files_there_are(storage: St
     assert files_of_write(storage, T) is None
     storage.put(f"{marker_folder(T)}/MARKERS0", f"{NAMED}.marker.MERGE\n".encode())
     assert files_of_write(storage, T) == [NAMED]
+
+
+@pytest.mark.parametrize("odd", ["\u2028", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_a_list_has_a_path_a_line_whatever_a_partition_is_called(storage: Storage, odd: str) -> None:
+    named = f"p={odd}x/a_0-1-2_{T}.parquet"
+    storage.put(f"{marker_folder(T)}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    storage.put(f"{marker_folder(T)}/MARKERS0", f"{named}.marker.CREATE\n".encode())
+    assert files_of_write(storage, T) == [named]
+    assert marked_file_ids(storage, T, f"p={odd}x") == {"a"}
+
+
+def test_a_list_that_is_no_text_is_damaged(storage: Storage) -> None:
+    storage.put(f"{marker_folder(T)}/MARKERS0", b"p/\xff.parquet.marker.CREATE\n")
+    with pytest.raises(CorruptFileError, match=r"MARKERS0 is damaged at byte 2"):
+        read_markers(storage, T)
 
 
 def test_checksums_that_hadoop_keeps_of_markers_are_no_markers(storage: Storage) -> None:
