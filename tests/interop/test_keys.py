@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from tests.interop.apache_hudi import ApacheHudi, HudiFailed
+from tests.interop.apache_hudi import ApacheHudi, HudiFailed, Installation
 from tests.interop.sides import FULL
 
 UTC = datetime.timezone.utc
@@ -35,6 +35,9 @@ SCHEMA = pa.schema(
 )
 PLACES = ["plain", "with space", "a/b", "50%", "a=b", "ümläut", "x:y", None, "", "q?*#&+", "dot.", "[tag]{1}"]
 SAFE_PLACES = ["plain", "with space", "ümläut", None, "dot.", "a=b", "", "1+1"]
+
+
+_OF_THE_ORDER = ("hoodie.compaction.payload.class", "hoodie.record.merge.strategy.id", "hoodie.table.precombine.field")
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,13 @@ def _folders(path: Path) -> set[str]:
     return {str(f.parent.relative_to(path)) for f in path.rglob("*.parquet") if ".hoodie" not in f.parts}
 
 
+def _unstored(case: Case) -> tuple[str, ...]:
+    """What of our settings Apache Hudi does not store: 1.2.0 no ordering column beside keys that it generates."""
+    found = Installation.find()
+    newer = found is not None and found.release == "1.2.0"
+    return _OF_THE_ORDER if newer and case.generates_keys else ()
+
+
 def _settings(path: Path) -> dict[str, str]:
     """Properties that must not depend on who created the table."""
     mine = dict(hudimeta.Table(path).properties)
@@ -198,7 +208,7 @@ def test_rows_are_called_the_same(hudi: ApacheHudi, tmp_path: Path, case: Case) 
     by_them = hudimeta.Table(theirs).scan().to_table()
     assert _named(hudimeta.Table(ours).scan().to_table()) == _named(by_them)
     assert _folders(ours) == _folders(theirs)
-    assert _settings(ours) == _settings(theirs)
+    assert _settings(theirs) == {key: value for key, value in _settings(ours).items() if key not in _unstored(case)}
     if not case.hudi_reads:
         with pytest.raises(HudiFailed, match="Failed to cast value"):
             hudi.read(theirs)
