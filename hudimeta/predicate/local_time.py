@@ -5,6 +5,7 @@ Arrow needs a zone database only for zones other than UTC, so UTC takes a path o
 
 from __future__ import annotations
 
+import re
 import zoneinfo
 from typing import Any
 
@@ -23,6 +24,10 @@ _GAP_PROBE_US = 3 * 3600 * SECOND_US
 """How far before a local time that a clock change left out its zone offset is looked up; clocks move by less."""
 
 
+_OFFSET = re.compile(r"[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00)", re.ASCII)
+"""Up to eighteen hours, as Java has them."""
+
+
 def is_utc(zone: str) -> bool:
     """True for the spellings of UTC, for which local time and instant are the same number."""
     return zone.upper() in ("UTC", "Z", "GMT", "ETC/UTC", "+00:00")
@@ -34,10 +39,10 @@ def check_zone(zone: str) -> str:
     Raises:
         ConfigError: When it is none to Java, or an offset of seconds.
     """
-    if is_utc(zone) or (len(zone) == 6 and zone[0] in "+-" and zone[3] == ":" and zone[1:].replace(":", "").isdigit()):
+    if is_utc(zone) or _OFFSET.fullmatch(zone):
         return zone
     try:
-        zoneinfo.ZoneInfo(zone)
+        zoneinfo.ZoneInfo(zone if zone.isprintable() else "")  # which overlooks a NUL at the end
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:  # of the system for a very long name
         found = java_zone(zone)
         if found is None or (isinstance(found, int) and found % 60):

@@ -33,7 +33,7 @@ def vacuum(cursor: Cursor) -> Vacuum:
     hours = None
     if cursor.accept("RETAIN"):
         number = cursor.next().text
-        if not number.isdigit() or not (cursor.accept("HOURS") or cursor.accept("HOUR")):
+        if not (number.isascii() and number.isdigit()) or not (cursor.accept("HOURS") or cursor.accept("HOUR")):
             cursor.fail()
         hours = int(number)
     dry = cursor.accept("DRY", "RUN")

@@ -324,14 +324,28 @@ def test_short_integers_do_not_overflow_within_pmod() -> None:
 
 @pytest.mark.parametrize(
     ("zone", "hour"),
-    [("GMT+3", 3), ("UTC-05:30", 18), ("+5", 5), ("-8", 16), ("+0130", 1), ("PST", 16), ("JST", 9), ("EST", 19), ("UT+2", 2)],
+    [
+        ("GMT+3", 3),
+        ("UTC-05:30", 18),
+        ("+5", 5),
+        ("-8", 16),
+        ("+0130", 1),
+        ("PST", 16),
+        ("JST", 9),
+        ("EST", 19),
+        ("UT+2", 2),
+        ("-18:00", 6),
+        ("Asia/Tokyo\0", 9),
+    ],
 )
 def test_zones_have_the_names_that_java_knows(zone: str, hour: int) -> None:
     moment = pa.table({"t": pa.array([0], pa.timestamp("us", "UTC"))})
     assert evaluate(bind(parse(f"hour(t) = {hour}"), moment.schema, timezone=zone), moment).to_pylist() == [True]
 
 
-@pytest.mark.parametrize("zone", ["", "GMT+19", "XYZ", "+01:02:03", "Nowhere/City"])
+@pytest.mark.parametrize(
+    "zone", ["", "GMT+19", "XYZ", "+01:02:03", "Nowhere/City", "+99:99", "+02:60", "-18:01", "+\u00b2\u00b2:\u00b2\u00b2"]
+)
 def test_zones_that_nobody_knows_are_refused_but_skip_nothing(zone: str) -> None:
     schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
     with pytest.raises(ConfigError, match="an IANA zone"):

@@ -355,6 +355,7 @@ def test_inserts_share_what_stands_after_from() -> None:
         "create table t (id int) using hudimeta location '/a' location '/b'",
         "describe history t limit x",
         "describe history t limit -1",
+        "vacuum t retain \u00b2 hours",
         "create table t (id int) using hudimeta tblproperties (a = 'b', a = 'c')",
         "create or replace table if not exists t (id int) using hudimeta",
         "insert into t by name (id) select 1",
