@@ -60,6 +60,7 @@ _MEANT = {
     "startinstanttime startingversion startingtimestamp startversion starttimestamp startsnapshotid",
     "hoodie.datasource.read.end.instanttime": "end endinstant endinstanttime endtime endingversion endingtimestamp endversion "
     "endtimestamp endsnapshotid",
+    "hoodie.datasource.streaming.startoffset": "startoffset startoffsets startingoffset startingoffsets",
     "hoodie.datasource.query.incremental.format": "readchangefeed readchangedata",
     "hoodie.datasource.overwrite.mode": "replacewhere overwritemode dynamicpartitionoverwrite",
     "hoodie.parquet.max.file.size": "maxrecordsperfile targetfilesizebytes",

@@ -128,7 +128,10 @@ def first_position(snapshot: Snapshot, settings: StreamSettings) -> str:
         return newest_position(snapshot.timeline) or BEFORE_ALL
     if start == _EARLIEST:
         return _Kept.of(snapshot, BEFORE_ALL).begin_of_changes if settings.changes else BEFORE_ALL
-    return range_bound(settings.start, snapshot.properties.zone, STREAM_START.key)
+    try:
+        return range_bound(settings.start, snapshot.properties.zone, STREAM_START.key)
+    except ConfigError as error:
+        raise ConfigError(error.key, settings.start, f"{_EARLIEST}, {_LATEST}, or {error.allowed}") from error
 
 
 def newest_position(timeline: Timeline) -> str | None:

@@ -159,6 +159,8 @@ def test_a_bootstrap_translates_no_paths() -> None:
         ("precombine", "hoodie.datasource.write.precombine.field"),
         ("preCombineFeild", "hoodie.datasource.write.precombine.field"),
         ("replaceWhere", "hoodie.datasource.overwrite.mode"),
+        ("startOffset", "hoodie.datasource.streaming.startoffset"),
+        ("startingOffsets", "hoodie.datasource.streaming.startoffset"),
         ("readChangeFeed", "hoodie.datasource.query.incremental.format"),
         ("hudi.table.name", "hoodie.table.name"),
         ("datasource.write.operation", "hoodie.datasource.write.operation"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark_hudimeta.plain.source import DefaultSource
 
+from hudimeta.errors import SchemaError
 from tests.spark.tables import create, rows
 
 BEGIN = "hoodie.datasource.read.begin.instanttime"
@@ -25,3 +26,14 @@ def test_a_query_of_changes_is_held_at_no_moment(tmp_path: Path, name: str, kind
     reader = copied.reader(schema)
     found = [row["id"] for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
     assert sorted(found) == ([0, 5, 10] if changes else [0, 5])
+
+
+def test_a_column_that_only_the_schema_names_is_told_as_one_of_the_schema(tmp_path: Path) -> None:
+    """Nobody has given the option by which the plain source asks for it."""
+    create(tmp_path, rows([0]))
+    source = DefaultSource({"path": str(tmp_path)})
+    schema = source.schema().add("pert", "string")
+    with pytest.raises(
+        SchemaError, match=r"no column 'pert', which the schema names .* Did you mean part\? Allowed are columns"
+    ):
+        source.reader(schema)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
-from hudimeta.config.options import INCREMENTAL_BEGIN, LISTED_SLICES, QUERY_TYPE
-from hudimeta.errors import HudiError
+from hudimeta.config.options import COLUMNS, INCREMENTAL_BEGIN, LISTED_SLICES, QUERY_TYPE
+from hudimeta.errors import ConfigError, HudiError, SchemaError
 from hudimeta.read.incremental import EARLIEST
 from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.plain.given_paths import given_paths, opened_to_read, refuse_part_of_table
@@ -103,7 +103,14 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
         target = read_target(self.options, schema)
         scan = _opened(target).scan(columns=schema.names, as_of=self.pinned)
-        return HudiReader(scan, schema, _listed(target))
+        try:
+            return HudiReader(scan, schema, _listed(target))
+        except ConfigError as error:
+            if error.key != COLUMNS.key:
+                raise
+            gone = f"the table has no column {error.value!r}, which the schema names with which it is read"
+            again = "A table of the catalog is dropped, which keeps its files, and created again without columns."
+            raise SchemaError(gone, f"{error.hint} Allowed are {error.allowed}. {again}") from error
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows of `schema`; the write's instant is on the timeline when this returns.
@@ -185,7 +192,7 @@ def shown_columns(names: Sequence[str], options: Mapping[str, str], last: Sequen
         last: The partition columns.
     """
     from hudimeta.config import OPTIONS
-    from hudimeta.config.options import COLUMNS, META_COLUMNS_SHOWN
+    from hudimeta.config.options import META_COLUMNS_SHOWN
 
     given = OPTIONS.read(options)
     if given.is_set(COLUMNS):
