@@ -170,7 +170,8 @@ class FileListing:
             return found
         if keys is not None:
             again = again.filter(pc.is_in(again.column("key"), value_set=texts(list(keys))))
-        again = again.filter(pc.invert(pc.is_in(again.column("name"), value_set=single_array(found.column("name")))))
+        named, listed = (pc.binary_join_element_wise(part["key"], part["name"], "\0") for part in (again, found))
+        again = again.filter(pc.invert(pc.is_in(named, value_set=single_array(listed))))
         return pa.concat_tables([found, again.select(found.schema.names).cast(found.schema)])
 
     def records(self) -> pa.Table:

@@ -12,15 +12,18 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.types import FileGroupId
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hudimeta.metadata import MetadataTable
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["key_files"]
+__all__ = ["key_files", "ranges_by_name"]
 
 _KEY_COLUMN = "_hoodie_record_key"
 
 _Range = tuple[str | None, str | None]
 """Smallest and largest key; None when unknown."""
+_UNKNOWN: _Range = (None, None)
 
 
 def key_files(snapshot: Snapshot, partitions: Sequence[str] | None, *, key_ranges: bool = False) -> dict[str, list[KeyFile]]:
@@ -36,7 +39,8 @@ def key_files(snapshot: Snapshot, partitions: Sequence[str] | None, *, key_range
     busy = groups_in_plans(snapshot.timeline)
     found: dict[str, list[KeyFile]] = {}
     for one in slices_of(slices):
-        low, high = _united(ranges, [*([one.base_file] if one.base_file else []), *one.log_files])
+        names = [*([one.base_file] if one.base_file else []), *one.log_files]
+        low, high = _united([ranges.get(name, _UNKNOWN) for name in names])
         is_busy = FileGroupId(one.partition_path, one.file_id) in busy
         files = (one.log_files, is_busy, one.log_sizes)
         file = KeyFile(one.partition_path, one.file_id, one.base_file or "", one.base_size, low, high, *files)
@@ -51,13 +55,25 @@ def _stated_ranges(metadata: MetadataTable | None, partitions: Sequence[str] | N
     if metadata is None or column_stats.PARTITION not in metadata.ready:
         return {}
     found = answers.column_stats(metadata, {_KEY_COLUMN: pa.string()}, partitions)[_KEY_COLUMN]
-    names, lows, highs = (found[c].to_pylist() for c in ("file_name", "min", "max"))
-    return {n: (low, high) for n, low, high in zip(names, lows, highs, strict=True)}
+    return ranges_by_name(found)
 
 
-def _united(ranges: Mapping[str, _Range], names: Sequence[str]) -> _Range:
+def ranges_by_name(stats: pa.Table) -> dict[str, _Range]:
+    """Key range by name of file. Statistics say no partition: of several files with one name it is the range of them all.
+
+    Apache Flink's writers name the files of a bucket alike in every partition.
+
+    Args:
+        stats: file_name, min and max, all string; None for a bound that is not known.
+    """
+    ranges: dict[str, _Range] = {}
+    for name, low, high in zip(*(stats[c].to_pylist() for c in ("file_name", "min", "max")), strict=True):
+        ranges[name] = _united([ranges[name], (low, high)]) if name in ranges else (low, high)
+    return ranges
+
+
+def _united(found: Sequence[_Range]) -> _Range:
     """Key range of several files, unknown when that of one is: so is that of a log file which only deletes."""
-    found = [ranges.get(name, (None, None)) for name in names]
     lows, highs = [low for low, _ in found if low is not None], [high for _, high in found if high is not None]
     known = bool(found) and len(lows) == len(highs) == len(found)
     return (min(lows), max(highs)) if known else (None, None)

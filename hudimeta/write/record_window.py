@@ -122,4 +122,8 @@ class TableWindow:
         values = found["max"]
         moments = values.cast(pa.timestamp("ms"), safe=False) if not pa.types.is_date(kind) else values
         days = pc.cast(pc.cast(moments, pa.date32()), pa.int32())
-        return dict(zip(found["file_name"].to_pylist(), days.to_pylist(), strict=True))
+        newest: dict[str, int | None] = {}
+        for name, day in zip(found["file_name"].to_pylist(), days.to_pylist(), strict=True):
+            other = newest.get(name, day)  # files of several partitions may have one name
+            newest[name] = None if day is None or other is None else max(day, other)
+        return newest
