@@ -113,7 +113,7 @@ class KeyLookup:
 
     def _locations(self, wanted: pa.StringArray) -> pa.Table:
         """Where the record index has some keys."""
-        asked, found = self._known or (None, None)
+        (asked, found), self._known = self._known or (None, None), None
         if asked is not None and asked.equals(wanted):
             return found
         metadata = self._table.snapshot.metadata
