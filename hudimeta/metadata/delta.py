@@ -46,7 +46,7 @@ class PartitionDelta:
     records: KeyValues = field(default_factory=KeyValues.empty)
     removed: pa.Array = field(default_factory=_no_keys)
     hashed: Hashed | None = None
-    data_partition: str = ""
+    data_partition: str | None = None
     groups: int | None = None
     begins: bool = False
 

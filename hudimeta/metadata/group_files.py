@@ -91,18 +91,19 @@ class FileGroup:
     logs: tuple[LogFile, ...]
 
 
-def file_stem(partition: str, data_partition: str = "") -> str:
+def file_stem(partition: str, data_partition: str | None = None) -> str:
     """What the ids of a metadata partition's file groups begin with.
 
     Args:
         partition: Metadata partition.
-        data_partition: Of the table as `spelt_in_ids`, for a record index that is kept by partition.
+        data_partition: Of the table as `spelt_in_ids`, for a record index that is kept by partition; that of a table without
+            partitions is empty.
     """
     stem = _STEMS.get(partition, partition.replace("_", "-"))
-    return f"{stem}-{data_partition}" if data_partition else stem
+    return stem if data_partition is None else f"{stem}-{data_partition}"
 
 
-def file_group_id(partition: str, group: int, data_partition: str = "") -> str:
+def file_group_id(partition: str, group: int, data_partition: str | None = None) -> str:
     """File id of one file group of a metadata partition; see `file_stem`."""
     return f"{file_stem(partition, data_partition)}-{group:04d}-0"
 

@@ -147,7 +147,7 @@ class MetadataWriter:
         instant: str,
         groups: int,
         content: Iterable[tuple[int, KeyValues]] = (),
-        data_partition: str = "",
+        data_partition: str | None = None,
         after: str = "",
         *,
         ready: Sequence[EncodedBase] = (),
@@ -177,7 +177,7 @@ class MetadataWriter:
         self.complete(instant, self._record(Operation.BULK_INSERT.value, stats, extra), after)
 
     def lay_groups(
-        self, partition: str, instant: str, groups: int, data_partition: str = "", announce: Announce = nullcontext
+        self, partition: str, instant: str, groups: int, data_partition: str | None = None, announce: Announce = nullcontext
     ) -> None:
         """Put the empty log of each file group; see `initialise` and `write_logs`."""
         self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
@@ -222,7 +222,7 @@ class MetadataWriter:
         return sealed_properties(written)
 
     def encode_base(
-        self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str = ""
+        self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str | None = None
     ) -> EncodedBase:
         """The base file of a file group of a new partition; see `initialise`."""
         file_id = file_group_id(partition, group, data_partition)

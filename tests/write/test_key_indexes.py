@@ -173,6 +173,21 @@ def test_file_groups_of_plain_dashes_are_gone_on_with(tmp_path: Path, monkeypatc
     assert opened.metadata.record_index(["k0001", "k0002"])["record_key"].to_pylist() == ["k0002"]
 
 
+def test_an_index_by_partition_of_a_table_without_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apache Hudi makes such tables, which we do not, and calls their one partition nothing."""
+    path, rows = str(tmp_path / "t"), simple_rows(range(4), 1).drop_columns(["part"])
+    with monkeypatch.context() as as_apache_hudi:
+        as_apache_hudi.setattr("hudimeta.indexes.planned._is_by_partition", lambda *_: True)
+        options = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.write.table.version": "9"}
+        table = hudimeta.Table.create(path, rows.schema, "id", options=options)
+    table.insert(rows.slice(0, 3))
+    table.upsert(rows.slice(2))
+    table.delete(keys=rows.slice(0, 1))
+    check_all(open_storage(path))
+    assert [group.file_id for group in table.metadata.file_groups("record_index")] == ["record-index--0000-0"]
+    assert table.scan().count() == table.metadata.records("record_index").num_rows == 3
+
+
 def test_a_partition_that_no_file_name_can_spell_is_refused(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), BY_PARTITION)
     odd = simple_rows([1], 1).set_column(1, "part", pa.array(["-" * 80]))

@@ -169,8 +169,8 @@ class _Scope:
 def _new_spelling(path: str) -> str:
     """How ids of file groups spell a partition that has none yet; refused where there can be none."""
     spelling = spelt_in_ids(path)
-    if not path or len(spelling.encode()) > _MOST_SPELLING_BYTES:
-        hint = f"Use one record index for the whole table, or partition paths of 1 to {_MOST_SPELLING_BYTES} encoded bytes."
+    if len(spelling.encode()) > _MOST_SPELLING_BYTES:
+        hint = f"Use one record index for the whole table, or partition paths of up to {_MOST_SPELLING_BYTES} encoded bytes."
         raise UnsupportedFeature(f"a record index by partition for the partition {path!r}", hint)
     return spelling
 
