@@ -41,16 +41,18 @@ def duplicate_policy(options: Options, operation: Operation) -> DuplicatePolicy:
     return DuplicatePolicy(options.get(keys.INSERT_DUPLICATES) or "none")
 
 
-def refuse_unheeded(options: Options, operation: Operation, *, has_keys: bool) -> None:
+def refuse_unheeded(options: Options, operation: Operation, *, has_keys: bool, in_buckets: bool) -> None:
     """Refuse to store rows beside others of their key where an option says that they shall not be, as Apache Hudi does.
 
     Args:
         options: Of the write.
         operation: What it does.
         has_keys: Whether rows have keys, else each gets one of its own.
+        in_buckets: A bucket index says where keys belong.
 
     Raises:
-        ConfigError: Nobody would look for rows of the same key: no rows have any, or a bulk insert does not ask.
+        ConfigError: Nobody would look for rows of the same key: no rows have any, a bulk insert does not ask, or a bucket index
+            tells of every key where it would be, as if it were there.
     """
     if operation not in _INSERTS:
         return
@@ -64,6 +66,10 @@ def refuse_unheeded(options: Options, operation: Operation, *, has_keys: bool) -
         key, value, allowed = asked[0]
         hint = "A bulk insert looks no key up: insert the rows (hoodie.datasource.write.operation=insert)."
         raise ConfigError(key, value, f"{allowed} for a bulk insert", hint)
+    if asked and has_keys and operation is Operation.INSERT and in_buckets:
+        key, value, allowed = asked[0]
+        hint = "A bucket is where a key belongs, whether it is there or not: upsert the rows, which keeps one row a key."
+        raise ConfigError(key, value, f"{allowed} for a table with a bucket index", hint)
     if options.get(keys.COMBINE_BEFORE_INSERT):
         asked.append((keys.COMBINE_BEFORE_INSERT.key, True, "false"))
     if asked and not has_keys:

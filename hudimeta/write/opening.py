@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
-from hudimeta.config.options import RECORD_KEY
+from hudimeta.config.options import INDEX_TYPE, RECORD_KEY
 from hudimeta.errors import TableError, TableNotFound
+from hudimeta.indexes.tagging import IndexKind
 from hudimeta.storage import Storage
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
@@ -36,7 +37,8 @@ def open_or_create(storage: Storage, options: Options, schema: pa.Schema, operat
     except TableNotFound:
         if operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise
-    refuse_unheeded(options, operation, has_keys=bool(options.get(RECORD_KEY)))
+    in_buckets = (options.get(INDEX_TYPE) or "").strip().upper() == IndexKind.BUCKET.value
+    refuse_unheeded(options, operation, has_keys=bool(options.get(RECORD_KEY)), in_buckets=in_buckets)
     try:
         create_table(storage, schema, options)
     except TableError:

@@ -93,7 +93,8 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
 
 def _table_and_change(session: WriteSession, operation: Operation, incoming: pa.Schema) -> tuple[TableFiles, SchemaChange]:
     table = TableFiles.now(session)
-    refuse_unheeded(session.options, operation, has_keys=not table.generator().generates_keys)
+    has_keys, in_buckets = not table.generator().generates_keys, table.lookup.fixes_places
+    refuse_unheeded(session.options, operation, has_keys=has_keys, in_buckets=in_buckets)
     deletes = operation is Operation.DELETE
     return table, SchemaChange(table.snapshot.file_schema) if deletes else table.evolve(incoming)
 

@@ -180,7 +180,8 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot],
 def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
     generator = table.generator()
-    refuse_unheeded(session.options, operation, has_keys=not generator.generates_keys)
+    in_buckets = table.lookup.fixes_places
+    refuse_unheeded(session.options, operation, has_keys=not generator.generates_keys, in_buckets=in_buckets)
     carried = carries_keys(generator, operation, rows.column_names)
     if carried and CARRIED_NOTE not in session.notes:
         session.notes.append(CARRIED_NOTE)

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.errors import CommitError
+from hudimeta.errors import CommitError, ConfigError
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 
 SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("v", pa.string())])
 KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 ORDERS = pytest.mark.parametrize("order", [(), ("n",)], ids=["unordered", "ordered"])
+DROPS = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
 FIRST, SECOND, OTHER = (1, 1, "a"), (1, 2, "b"), (2, 5, "c")
 
 
@@ -100,3 +101,17 @@ def test_a_key_that_a_log_has_deleted_is_no_duplicate(tmp_path: Path, indexes: l
     table.delete(where="id = 1")
     report = hudimeta.Table(table.path, {"hoodie.datasource.insert.dup.policy": "drop"}).insert(batch((1, 3, "again"), OTHER))
     assert (report.inserted, report.dropped_duplicates, rows(table)) == (1, 1, [(1, 3, "again"), OTHER])
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "asked", [{"hoodie.datasource.insert.dup.policy": "drop"}, {"hoodie.datasource.insert.dup.policy": "fail"}, DROPS], ids=str
+)
+def test_no_bucket_is_asked_for_duplicates(tmp_path: Path, kind: str, asked: dict[str, str]) -> None:
+    """It takes every key for one that is there: new rows would be left out, or begin a file group of no bucket."""
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, key="id", type=kind, options=buckets)
+    table.upsert(batch(FIRST))
+    with pytest.raises(ConfigError, match=r"for a table with a bucket index.*upsert the rows"):
+        hudimeta.Table(table.path, {**buckets, **asked}).insert(batch(OTHER))
+    assert (len(table.timeline.instants), rows(table)) == (1, [FIRST])
