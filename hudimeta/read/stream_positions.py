@@ -131,7 +131,7 @@ def first_position(snapshot: Snapshot, settings: StreamSettings) -> str:
     try:
         return range_bound(settings.start, snapshot.properties.zone, STREAM_START.key)
     except ConfigError as error:
-        raise ConfigError(error.key, settings.start, f"{_EARLIEST}, {_LATEST}, or {error.allowed}") from error
+        raise ConfigError(error.key, settings.start, f"{_EARLIEST}, {_LATEST}, or {error.allowed}") from None
 
 
 def newest_position(timeline: Timeline) -> str | None:
