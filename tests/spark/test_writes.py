@@ -145,10 +145,10 @@ def test_a_dataframe_without_rows_creates_an_empty_table(spark: SparkSession, tm
     check(tmp_path / "t")
 
 
-@pytest.mark.parametrize("door", ["spark", *(["attached"] if not REMOTE else [])])
-def test_a_write_without_rows_leaves_nothing_on_the_timeline(door: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("through", ["spark", *(["attached"] if not REMOTE else [])])
+def test_a_write_without_rows_leaves_nothing_behind(through: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The plain door committed what the others did not."""
-    session = request.getfixturevalue(door)
+    session = request.getfixturevalue(through)
     create(tmp_path / "t")
     none, before = session.createDataFrame([], DDL), instants(tmp_path / "t")
     for operation in ("insert", "upsert", "bulk_insert", "delete", "delete_partition"):
