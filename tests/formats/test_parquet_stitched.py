@@ -19,6 +19,7 @@ from hudimeta.formats.parquet.page_index import page_index_of
 from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
 from hudimeta.formats.parquet.thrift import decode_struct
 from hudimeta.formats.parquet.verified import read_end
+from hudimeta.slices.copied_files import reader_of
 from hudimeta.types import META_COLUMNS
 
 NAME = META_COLUMNS[4]
@@ -51,10 +52,9 @@ def file_of(table: pa.Table, name: str, settings: ParquetSettings = SETTINGS) ->
 
 
 def source_of(content: bytes, name: str) -> StitchSource:
-    metadata, end = read_end(pa.BufferReader(content), name)
-    return StitchSource(
-        name, metadata, bytes(end.footer), lambda offset, length: content[offset : offset + length], len(content)
-    )
+    file = pa.BufferReader(content)
+    metadata, end = read_end(file, name)
+    return StitchSource(name, metadata, bytes(end.footer), reader_of(file), len(content))
 
 
 def in_memory(content: pa.Buffer) -> StitchSource:
@@ -83,6 +83,16 @@ def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
     assert all(g.column(n).has_offset_index for g in groups for n in range(metadata.num_columns))
     assert {groups[1].column(4).statistics.min, groups[1].column(4).statistics.max} == {"new.parquet"}
     assert (groups[-1].column(5).statistics.max, groups[-1].column(7).statistics.min) == (289, Decimal(245))
+
+
+def test_pages_of_other_writers_are_those_of_the_sources() -> None:
+    """Their headers have other fields than Arrow's usual ones, and checksums whose bytes are signed in Arrow's buffers."""
+    table, sink, copied = rows(0, 200, "a.parquet"), io.BytesIO(), io.BytesIO()
+    pq.write_table(table, sink, data_page_version="2.0", write_page_checksum=True, data_page_size=64)
+    stitch(copied, [source_of(sink.getvalue(), "a.parquet")] * 2, NAME, "new.parquet", {})
+    found = pq.read_table(pa.BufferReader(copied.getvalue()), page_checksum_verification=True)
+    assert found.drop_columns([NAME, "share"]).equals(pa.concat_tables([table, table]).drop_columns([NAME, "share"]))
+    assert found[NAME].unique().to_pylist() == ["new.parquet"]
 
 
 def test_columns_anew_stand_beside_those_that_stay() -> None:

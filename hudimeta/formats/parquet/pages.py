@@ -205,7 +205,7 @@ def _fetched(spans: Sequence[tuple[int, int]], read: Read, gap: int) -> list[mem
         last = first
         while last + 1 < len(spans) and 0 <= spans[last + 1][0] - sum(spans[last]) <= gap:
             last += 1
-        data = memoryview(read(start, sum(spans[last]) - start))
+        data = memoryview(read(start, sum(spans[last]) - start)).cast("B")
         found += [data[offset - start : offset - start + length] for offset, length in spans[first : last + 1]]
     return found
 

@@ -187,7 +187,7 @@ class _Stitching:
         columns: list[Fields] = group[1][1].values
         spans = [_span(column[3][1]) for column in columns]
         begin, end = min(start for start, _ in spans), max(start + length for start, length in spans)
-        data = memoryview(source.read(begin, end - begin))
+        data = memoryview(source.read(begin, end - begin)).cast("B")  # Arrow's buffers are of signed bytes
         first, number = self._written, len(self._groups)
         run = stop = begin
         for at, (start, length) in enumerate(spans):

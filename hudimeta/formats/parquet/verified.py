@@ -171,7 +171,7 @@ def damaged_page(
             name = chunk.path_in_schema
             if columns is None or any(name == c or name.startswith(f"{c}.") for c in columns):
                 start, length = chunk_span(chunk)
-                for offset, expected, actual in bad_pages(memoryview(read(start, length)), start, length):
+                for offset, expected, actual in bad_pages(memoryview(read(start, length)).cast("B"), start, length):
                     return offset, f"{expected} (column {name})", actual
     return None
 
