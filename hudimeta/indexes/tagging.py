@@ -70,6 +70,7 @@ class Tagging:
         title: Of the index.
         note: What else the user should know; "" for nothing.
         exact: False when a row is assigned to a file group that may or may not hold its key.
+        live: False when a log file may have deleted the key in a place.
         new_groups: Where the other rows must go; None when they may go anywhere.
     """
 
@@ -83,6 +84,7 @@ class Tagging:
     title: str = "simple index"
     note: str = ""
     exact: bool = True
+    live: bool = True
     new_groups: NewGroups | None = None
 
     @property

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hudimeta.errors import CommitConflict, CommitError
 from hudimeta.formats.plain_arrays import array_of, fill_null, numpy_of
 from hudimeta.indexes.tagging import Tagging
-from hudimeta.table.key_file import KeyFile, KeyReader, RunAll
+from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
 from hudimeta.write.batch import KeyedBatch, concatenated
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "is_of_known_rows",
     "of_live_rows",
     "of_own_groups",
+    "of_read_groups",
     "refuse_gone",
     "refuse_to_choose",
 ]
@@ -52,6 +53,45 @@ def of_own_groups(batch: KeyedBatch, tagging: Tagging) -> Tagging:
     found[tagging.row[own]] = True
     kept = own | ~found[tagging.row]  # a name of a file that is none of these says nothing
     return replace(tagging, row=tagging.row[kept], file=tagging.file[kept])
+
+
+def of_read_groups(batch: KeyedBatch, tagging: Tagging, files_of: FilesOf, read: KeyReader, run_all: RunAll) -> Tagging:
+    """Where the keys of a batch are, with the file groups in which rows of the table were read.
+
+    An index that tells one place a key, or the keys of some days, may tell of another row of the key alone.
+
+    Args:
+        batch: The rows.
+        tagging: Places of their keys.
+        files_of: The table's latest slices.
+        read: Reads the keys of a file slice that are not deleted.
+        run_all: See `RunAll`.
+    """
+    if batch.groups is None or batch.keys is None:
+        return tagging
+    held = array_of([file.file_id for file in tagging.files], pa.string()).take(array_of(tagging.file))
+    own = numpy_of(fill_null(pc.equal(batch.groups.take(array_of(tagging.row)), held), False)).astype(bool)
+    lacking = np.zeros(len(batch), dtype=bool)
+    lacking[tagging.row] = True
+    lacking[tagging.row[own]] = False
+    lacking &= numpy_of(batch.groups.is_valid())
+    if not lacking.any():
+        return tagging
+    rows = np.flatnonzero(lacking)
+    keys, groups = batch.keys.take(array_of(rows)), batch.groups.take(array_of(rows))
+    named = set(groups.unique().to_pylist())
+    files = [file for of_path in files_of(None).values() for file in of_path if file.file_id in named]
+
+    def look(number: int) -> np.ndarray[Any, Any]:
+        at = np.flatnonzero(numpy_of(pc.equal(groups, files[number].file_id)))
+        there = read(files[number], wanted := keys.take(array_of(at)))
+        return rows[at[:0] if there is None else at[numpy_of(pc.is_in(wanted, value_set=there)).astype(bool)]]
+
+    found = run_all(look, range(len(files)))
+    row = np.concatenate([tagging.row, *found])
+    file = np.concatenate([tagging.file, *(np.full(len(one), len(tagging.files) + n) for n, one in enumerate(found))])
+    order = np.argsort(row, kind="stable")
+    return replace(tagging, row=row[order], file=file[order], files=[*tagging.files, *files])
 
 
 def of_live_rows(keys: pa.StringArray, tagging: Tagging, read: KeyReader, run_all: RunAll, *, one: bool) -> Tagging:

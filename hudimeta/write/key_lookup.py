@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,13 +33,15 @@ from hudimeta.table.key_file import FilesOf, KeyFile, RunAll
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Operation
-from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.doubled_keys import of_live_rows, of_own_groups, refuse_gone
+from hudimeta.write.batch import KeyedBatch, concatenated
+from hudimeta.write.combining import combine
+from hudimeta.write.doubled_keys import of_live_rows, of_own_groups, of_read_groups, refuse_gone
 from hudimeta.write.moves import Settled, settle_partitions
 
 if TYPE_CHECKING:
     from hudimeta.commit.session import WriteSession
     from hudimeta.metadata.index_definitions import IndexDefinition
+    from hudimeta.slices.merge_rules import MergeRules
     from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Found", "KeyLookup"]
@@ -164,6 +167,9 @@ class KeyLookup:
             choice = instead
         if choice.note:
             tagging = replace(tagging, note="; ".join(filter(None, (tagging.note, choice.note))))
+        # Indexes of one partition are told keys that logs have deleted, but for those that tell one place a key.
+        live = choice.is_global or choice.kind in (IndexKind.RECORD_INDEX, IndexKind.BUCKET)
+        tagging = replace(tagging, live=live)
         if not choice.stated and not choice.is_global:
             self._refuse_buckets()
         return tagging, self._files
@@ -173,7 +179,10 @@ class KeyLookup:
         assert batch.keys is not None
         tagging, files = self.tag(batch.keys, batch.partitions)
         refuse_gone(batch, tagging, self._session.options.get(keys.OPERATION) or Operation.UPSERT.value)
-        tagging = self._of_live_rows(batch.keys, of_own_groups(batch, tagging), one=True)
+        tagging = of_own_groups(batch, self._of_read_rows(batch, tagging))
+        tagging = self._of_live_rows(batch.keys, tagging, one=True)
+        if self.choice.window is not None:
+            tagging = self._table.window.settled(batch, tagging, moves=self.choice.moves)
         settled = Settled.as_found(batch, tagging)
         if self.choice.is_global:
             ordering_of = self._table.ordering_reader()
@@ -192,10 +201,28 @@ class KeyLookup:
         return self._of_live_rows(batch.keys, tagging, one=False), files
 
     def _of_live_rows(self, batch_keys: pa.StringArray, tagging: Tagging, *, one: bool) -> Tagging:
-        choice = self.choice
-        if choice.is_global or choice.kind in (IndexKind.RECORD_INDEX, IndexKind.BUCKET):
-            return tagging  # these tell live rows, or one place a key
+        if tagging.live:
+            return tagging
         return of_live_rows(batch_keys, tagging, self._table.key_reader(alive=True), self._run_all, one=one)
+
+    def _of_read_rows(self, batch: KeyedBatch, tagging: Tagging) -> Tagging:
+        read = self._table.key_reader(alive=True)
+        return of_read_groups(batch, tagging, self._table.snapshot.key_files, read, self._run_all)
+
+    def one_a_key(self, batch: KeyedBatch, rules: MergeRules) -> KeyedBatch:
+        """One row for each key, in its partition or in the whole table, as far as the index holds keys to be unique.
+
+        Args:
+            batch: Rows of a write.
+            rules: See `combining_rules`.
+        """
+        if self.choice.window is None:
+            return combine(batch, rules, whole_table=self.choice.is_global)
+        apart = self._table.window.apart(batch, self._files_of)
+        if not apart.any():
+            return combine(batch, rules, whole_table=True)
+        together = combine(batch.take(np.flatnonzero(~apart)), rules, whole_table=True)
+        return concatenated([together, combine(batch.take(np.flatnonzero(apart)), rules)])
 
     def _as_shown(self, batch: KeyedBatch) -> KeyedBatch:
         """Rows that stay in their partition though its column changed hold the partition's value, as all others there do.
@@ -244,7 +271,7 @@ class KeyLookup:
                 self._locations, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven
             )
         if choice.window is not None:
-            return RecordWindowLookUp(partial(self._table.window.opened, self._files_of), self._bloom_over)
+            return RecordWindowLookUp(partial(self._table.window.opened, self._files_of), partial(self._bloom_over, alive=True))
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
             return self._bloom_over(self._files_with_ranges, is_global=choice.is_global)
         return SimpleLookUp(self._files_with_ranges, read, self._run_all, is_global=choice.is_global)
@@ -254,11 +281,11 @@ class KeyLookup:
         """Reads keys of files side by side: of a far-away store of more than there are cores, since that mostly waits."""
         return waiting_engine(self._session.engine, self._session.storage).map
 
-    def _bloom_over(self, files_of: FilesOf, *, is_global: bool = False) -> BloomFiltersLookUp:
+    def _bloom_over(self, files_of: FilesOf, *, is_global: bool = False, alive: bool = False) -> BloomFiltersLookUp:
         metadata, filters = self._table.snapshot.metadata, None
         if metadata is not None and _BLOOM_FILTERS in metadata.ready:
             filters = partial(answers.file_filters, metadata)
-        read = self._table.key_reader(alive=is_global)
+        read = self._table.key_reader(alive=is_global or alive)
         return BloomFiltersLookUp(files_of, read, self._run_all, filters, is_global=is_global)
 
     def _buckets(self, settings: BucketSettings) -> Buckets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,8 @@ from hudimeta.indexes.expression_index.expressions import Assigned, assigned_fie
 from hudimeta.predicate.tree import Column
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, check_sound, concatenated, keyed_batch
-from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.combining import combining_rules
+from hudimeta.write.doubled_keys import combined_where_new
 from hudimeta.write.merge_clauses import (
     Clause,
     ClauseKind,
@@ -172,9 +174,9 @@ class Merge:
         refuse_several_matches(matched)
         self._apply(ClauseKind.NOT_MATCHED_BY_SOURCE, joined.only_target, None)
         self._apply(ClauseKind.NOT_MATCHED, None, joined.only_source)
-        return Prepared(
-            concatenated(self._batches), self._table.snapshot.file_schema, self._changed_columns(), rests_on_rows=True
-        )
+        rules = combining_rules(self._session.properties, self._session.rules)
+        batch = combined_where_new(concatenated(self._batches), partial(self._table.lookup.one_a_key, rules=rules))
+        return Prepared(batch, self._table.snapshot.file_schema, self._changed_columns(), rests_on_rows=True)
 
     def _changed_columns(self) -> frozenset[str] | None:
         """Columns that any clause sets; None where rows are inserted, which must be whole."""
@@ -217,7 +219,7 @@ class Merge:
         # Columns that nobody fills are left out, so that a required one is missed by its name.
         rows = rows.select([f.name for f, _ in fields])
         generator, rules = self._table.generator(), self._session.rules
-        made = combine(keyed_batch(rows, schema, generator, rules), combining_rules(self._session.properties, rules))
+        made = keyed_batch(rows, schema, generator, rules)
         if made.keys is None:
             raise ConfigError(
                 "merge", "insert", "a table with key columns", "Insert the rows of a keyless table with insert()."

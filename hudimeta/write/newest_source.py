@@ -72,6 +72,8 @@ def _is_of_keys(table: TableFiles, condition: MergeCondition, pairs: Sequence[Ke
 def _naming(table: TableFiles, source: pa.Schema, pairs: Sequence[KeyPair]) -> tuple[KeyPair, ...]:
     """The columns that tell rows of the source apart: of the key, and of the partition where keys are those of a partition."""
     generator = table.generator()
+    if table.lookup.choice.is_global and not table.lookup.choice.finds_anywhere:
+        return tuple(pairs)  # of a record window, which holds older keys to be unique in their partition
     if table.lookup.choice.is_global:
         return tuple(pair for pair in pairs if pair.ours in generator.record_fields)
     joined = {pair.ours for pair in pairs}

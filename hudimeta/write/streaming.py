@@ -235,8 +235,8 @@ class _Stream:
         """One row a key, then known keys to their file group and the others to their partition."""
         operation = self._write.operation
         if combines(self._session.options, operation) or (self._fixed and self._looks_up):
-            whole_table = self._looks_up and self._table.lookup.choice.is_global
-            batch = combine(batch, self._combining, whole_table=whole_table)
+            one_a_key = self._table.lookup.one_a_key if self._looks_up else combine
+            batch = one_a_key(batch, self._combining)
         fresh = np.flatnonzero(~batch.deleted)
         new_groups = None if self._looks_up else self._table.lookup.new_groups(batch)
         if new_groups is not None:

@@ -189,7 +189,7 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
     whole_table = operation in _KEYED and table.lookup.choice.is_global
     if operation is Operation.DELETE:
         named = keys_only_batch(rows, generator, table.snapshot.file_schema, session.rules, whole_table=whole_table)
-        return Prepared(combine(named, rules, whole_table=whole_table), table.snapshot.file_schema)
+        return Prepared(table.lookup.one_a_key(named, rules), table.snapshot.file_schema)
     if operation is Operation.DELETE_PARTITION:
         return Prepared(partition_batch(rows, generator, table.snapshot.file_schema, session.rules), table.snapshot.file_schema)
     change = table.evolve(rows.schema)
@@ -199,7 +199,7 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
     if not whole_table:  # else a row may stay where it is, whatever its partition
         check_new_partitions(session.storage, batch)
     if combines(session.options, operation) or (operation in _INSERTS and table.lookup.fixes_places):
-        batch = combine(batch, rules, whole_table=whole_table)
+        batch = table.lookup.one_a_key(batch, rules) if operation in _KEYED else combine(batch, rules)
     if operation is Operation.BULK_INSERT:
         batch = sorted_for_bulk_insert(batch, session.options)
     return Prepared(batch, change.schema, defaults=DefaultValues.of(session.properties, change))

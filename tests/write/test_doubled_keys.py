@@ -115,3 +115,21 @@ def test_no_bucket_is_asked_for_duplicates(tmp_path: Path, kind: str, asked: dic
     with pytest.raises(ConfigError, match=r"for a table with a bucket index.*upsert the rows"):
         hudimeta.Table(table.path, {**buckets, **asked}).insert(batch(OTHER))
     assert (len(table.timeline.instants), rows(table)) == (1, [FIRST])
+
+
+@KINDS
+@ORDERS
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX", "SIMPLE", "BUCKET"])
+def test_a_merge_inserts_one_row_a_key(tmp_path: Path, kind: str, order: tuple[str, ...], index: str) -> None:
+    asked = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+    indexes = ["record_index"] if index == "RECORD_INDEX" else []
+    given = {"key": "id", "partition_by": "v", "ordering": list(order), "type": kind, "indexes": indexes, "options": asked}
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, **given)
+    table.insert(batch(OTHER))
+    source = batch((1, 1, "a"), (1, 2, "a"), (3, 1, "a"), (3, 2, "b"))
+    merge = table.merge(source, on=["id", "v"])
+    merge.when_not_matched_insert(condition="source.n = 1").when_not_matched_insert().execute()
+    alone = [] if index in ("GLOBAL_SIMPLE", "RECORD_INDEX") else [(3, 1, "a")]
+    assert rows(table) == sorted([(1, 2, "a"), OTHER, *alone, (3, 2, "b")])
+    assert table.metadata.validate().holds
+    check_all(open_storage(tmp_path / "t"))

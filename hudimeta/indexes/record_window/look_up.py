@@ -1,7 +1,8 @@
 """The record window as writes ask it: a key is known wherever it is in the window, and in its row's own partition before that.
 
-Rows that the window does not know are looked up in those slices of their partition that are not in it, by bloom filters; so
-keys stay unique in every partition, whatever the window's length, and unique in the whole table over the days of the window.
+Rows that the window does not know in their own partition are looked up in those slices of it that are not in the window, by
+bloom filters; so keys stay unique in every partition, whatever the window's length, and unique in the whole table over the days
+of the window.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class RecordWindowLookUp:
 
     Args:
         opened: Opens it.
-        bloom_over: A bloom index, not a global one, over the files that a function gives.
+        bloom_over: A bloom index, not a global one, over the files that a function gives; it tells keys that are not deleted.
     """
 
     kind = IndexKind.RECORD_WINDOW
@@ -77,7 +78,10 @@ class RecordWindowLookUp:
                     window.notes.append(f"the record window was made anew: {error}")
         else:
             row, group = window.keys.find(prints)
-        rest = np.setdiff1d(np.arange(len(keys)), row)
+        held = pa.array([file.partition_path for file in window.inside], pa.string()).take(pa.array(group))
+        own = pc.equal(partitions.take(pa.array(row)), held).to_numpy(zero_copy_only=False).astype(bool)
+        # A row may have its key in an older file of its partition although the window knows it in another one.
+        rest = np.setdiff1d(np.arange(len(keys)), row[own])
         older = self._older(window, keys, partitions, rest)
         files = [*window.inside, *older.files]
         number = np.concatenate([group, older.file + len(window.inside)])

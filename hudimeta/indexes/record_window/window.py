@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, HudiError, NotFound
+from hudimeta.formats.plain_arrays import fill_null
 from hudimeta.indexes.record_window.chains import GroupKey, group_keys, living, slice_print
 from hudimeta.indexes.record_window.content import AnyRun, KeysOfGroups, all_keys, merged
 from hudimeta.indexes.record_window.days import day_of_moment, day_of_path, first_day
@@ -87,6 +89,16 @@ class OpenWindow:
     def groups(self) -> frozenset[tuple[str, str]]:
         """Partition path and file id of the slices in the window."""
         return frozenset((file.partition_path, file.file_id) for file in self.inside)
+
+    def is_before(self, days: pa.Array) -> pa.BooleanArray:
+        """Which days, counted from 1970-01-01, are before the window; no null is."""
+        return fill_null(pc.less(days, pa.scalar(self.first_day, pa.int32())), False)
+
+    def are_before(self, partitions: pa.StringArray) -> pa.BooleanArray:
+        """Which partition paths name a day before the window."""
+        coded = partitions.dictionary_encode()
+        days = [day_of_path(path) for path in coded.dictionary.to_pylist()]
+        return self.is_before(pa.array(days, pa.int32())).take(coded.indices)
 
 
 def group_of(file: KeyFile) -> GroupKey:
