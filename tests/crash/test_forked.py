@@ -11,6 +11,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
+from tests.forked import forked
 
 
 def test_a_dead_writer_is_not_alive_in_a_process_that_it_forked(tmp_path: Path) -> None:
@@ -28,12 +29,12 @@ def test_a_dead_writer_is_not_alive_in_a_process_that_it_forked(tmp_path: Path) 
             os.read(up, 1)
         os._exit(0)
 
-    writer = os.fork()
-    if writer == 0:
+    def write() -> int:
         session = WriteSession(table.storage, table.options, engine=Interrupted(fork_and_die))
         write_rows(session, Operation.UPSERT, simple_rows(range(2), 2))
-        os._exit(1)
-    assert os.waitpid(writer, 0)[1] == 0
+        return 1
+
+    assert os.waitpid(forked(write), 0)[1] == 0
     left = [i.time for i in Table(table.path).timeline.pending_writes]
     assert len(left) == 1
     assert Table(table.path).recover() == tuple(left)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.storage import LocalStorage
+from tests.forked import forked
 
 Fork = Callable[[], None]
 
@@ -21,12 +22,11 @@ def fork() -> Iterator[Fork]:
     children: list[int] = []
 
     def begin() -> None:
-        child = os.fork()
-        if child == 0:
-            os.close(go_on)
-            os.read(ended, 1)  # until the test's process closes its end
-            os._exit(0)
-        children.append(child)
+        children.append(forked(waits))
+
+    def waits() -> None:
+        os.close(go_on)
+        os.read(ended, 1)  # until the test's process closes its end
 
     yield begin
     os.close(go_on)
@@ -61,8 +61,6 @@ def test_a_replacement_on_condition_keeps_nobody_waiting_afterwards(tmp_path: Pa
 
 def test_a_forked_process_has_nothing_open_that_is_locked(tmp_path: Path) -> None:
     with LocalStorage(str(tmp_path)).guard("a"):
-        child = os.fork()
-        if child == 0:
-            folder = Path("/proc/self/fd")
-            os._exit(int(str(tmp_path / "a") in [os.readlink(one) for one in folder.iterdir() if one.exists()]))
+        open_here = Path("/proc/self/fd")
+        child = forked(lambda: int(str(tmp_path / "a") in [os.readlink(one) for one in open_here.iterdir() if one.exists()]))
         assert os.waitpid(child, 0)[1] == 0
