@@ -32,7 +32,7 @@ from hudimeta.storage.at_once import ahead, waiting_engine
 from hudimeta.table.key_file import FilesOf, KeyFile, RunAll
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action, Operation
+from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.batch import KeyedBatch, concatenated
 from hudimeta.write.combining import combine
 from hudimeta.write.doubled_keys import of_live_rows, of_own_groups, of_read_groups, refuse_gone
@@ -167,12 +167,21 @@ class KeyLookup:
             choice = instead
         if choice.note:
             tagging = replace(tagging, note="; ".join(filter(None, (tagging.note, choice.note))))
-        # Indexes of one partition are told keys that logs have deleted, but for those that tell one place a key.
-        live = choice.is_global or choice.kind in (IndexKind.RECORD_INDEX, IndexKind.BUCKET)
-        tagging = replace(tagging, live=live)
+        tagging = replace(tagging, live=self._tells_live_rows(choice))
         if not choice.stated and not choice.is_global:
             self._refuse_buckets()
         return tagging, self._files
+
+    def _tells_live_rows(self, choice: IndexChoice) -> bool:
+        """Whether an index tells of no key that a log has deleted.
+
+        Indexes of one partition read none. The record index and window keep keys that were written: in a log one may have come
+        late, after a delete of a newer row, so that nobody sees it.
+        """
+        if choice.kind is IndexKind.RECORD_INDEX or choice.window is not None:
+            properties = self._session.properties
+            return properties.type is not TableType.MERGE_ON_READ or not self._session.rules.by_event_time
+        return choice.is_global or choice.kind is IndexKind.BUCKET
 
     def find(self, batch: KeyedBatch) -> Found:
         """Find a batch's keys and settle which partition each row goes to. Raises as `tag` does."""

@@ -235,7 +235,7 @@ class _Stream:
         """One row a key, then known keys to their file group and the others to their partition."""
         operation = self._write.operation
         if combines(self._session.options, operation) or (self._fixed and self._looks_up):
-            one_a_key = self._table.lookup.one_a_key if self._looks_up else combine
+            one_a_key = combine if operation.overwrites else self._table.lookup.one_a_key
             batch = one_a_key(batch, self._combining)
         fresh = np.flatnonzero(~batch.deleted)
         new_groups = None if self._looks_up else self._table.lookup.new_groups(batch)

@@ -199,7 +199,8 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
     if not whole_table:  # else a row may stay where it is, whatever its partition
         check_new_partitions(session.storage, batch)
     if combines(session.options, operation) or (operation in _INSERTS and table.lookup.fixes_places):
-        batch = table.lookup.one_a_key(batch, rules) if operation in _KEYED else combine(batch, rules)
+        # An overwrite replaces the partition of each of its rows.
+        batch = combine(batch, rules) if operation.overwrites else table.lookup.one_a_key(batch, rules)
     if operation is Operation.BULK_INSERT:
         batch = sorted_for_bulk_insert(batch, session.options)
     return Prepared(batch, change.schema, defaults=DefaultValues.of(session.properties, change))

@@ -123,7 +123,14 @@ def test_no_bucket_is_asked_for_duplicates(tmp_path: Path, kind: str, asked: dic
 def test_a_merge_inserts_one_row_a_key(tmp_path: Path, kind: str, order: tuple[str, ...], index: str) -> None:
     asked = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     indexes = ["record_index"] if index == "RECORD_INDEX" else []
-    given = {"key": "id", "partition_by": "v", "ordering": list(order), "type": kind, "indexes": indexes, "options": asked}
+    given: dict[str, Any] = {
+        "key": "id",
+        "partition_by": "v",
+        "ordering": list(order),
+        "type": kind,
+        "indexes": indexes,
+        "options": asked,
+    }
     table = hudimeta.Table.create(tmp_path / "t", SCHEMA, **given)
     table.insert(batch(OTHER))
     source = batch((1, 1, "a"), (1, 2, "a"), (3, 1, "a"), (3, 2, "b"))
@@ -133,3 +140,42 @@ def test_a_merge_inserts_one_row_a_key(tmp_path: Path, kind: str, order: tuple[s
     assert rows(table) == sorted([(1, 2, "a"), OTHER, *alone, (3, 2, "b")])
     assert table.metadata.validate().holds
     check_all(open_storage(tmp_path / "t"))
+
+
+@KINDS
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
+@pytest.mark.parametrize("portion", ["1", "1000000"], ids=["portions", "whole"])
+@pytest.mark.parametrize("asked", ["hoodie.datasource.write.insert.drop.duplicates", "hoodie.combine.before.insert"])
+def test_an_insert_keeps_one_row_of_a_key_in_two_partitions(
+    tmp_path: Path, kind: str, index: str, portion: str, asked: str
+) -> None:
+    options = {"hoodie.index.type": index, "hudimeta.write.portion.bytes": portion, asked: "true"}
+    indexes = ["record_index"] if index == "RECORD_INDEX" else []
+    given: dict[str, Any] = {
+        "key": "id",
+        "partition_by": "v",
+        "ordering": "n",
+        "type": kind,
+        "indexes": indexes,
+        "options": options,
+    }
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, **given)
+    source = batch((1, 1, "a"), (1, 3, "b"), (1, 2, "c"), OTHER)
+    table.insert(pa.RecordBatchReader.from_batches(SCHEMA, source.to_batches(max_chunksize=1)))
+    assert rows(table) == [(1, 3, "b"), OTHER]
+    assert table.metadata.validate().holds
+    check_all(open_storage(tmp_path / "t"))
+
+
+@pytest.mark.parametrize("index", ["RECORD_INDEX", "BLOOM"])
+def test_a_late_row_that_nobody_sees_is_no_duplicate(tmp_path: Path, index: str) -> None:
+    options = {"hoodie.index.type": index, "hudimeta.log.inserts": "true"}
+    given: dict[str, Any] = {"key": "id", "ordering": "n", "type": "MERGE_ON_READ", "options": options}
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, indexes=["record_index"] if index == "RECORD_INDEX" else [], **given)
+    table.upsert(batch((1, 5, "a"), OTHER))
+    table.delete(keys=batch((1, 0, "")))
+    table.upsert(batch((1, 3, "late")))
+    assert rows(table) == [OTHER]
+    dropping = hudimeta.Table(tmp_path / "t", {"hoodie.datasource.insert.dup.policy": "drop"})
+    assert dropping.insert(batch((1, 6, "new"), OTHER)).dropped_duplicates == 1
+    assert rows(table) == [(1, 6, "new"), OTHER]

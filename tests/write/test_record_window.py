@@ -38,7 +38,7 @@ def rows(*given: tuple[str, int, int]) -> pa.Table:
 
 
 def create(path: Path, kind: str = "COPY_ON_WRITE", **options: str) -> hudimeta.Table:
-    given = {key.replace("_", "."): value for key, value in options.items()} or THREE
+    given: dict[str, Any] = {key.replace("_", "."): value for key, value in options.items()} or THREE
     return hudimeta.Table.create(path, SCHEMA, key="id", partition_by="day", type=kind, options=given, name="t")
 
 
@@ -508,3 +508,16 @@ def test_older_rows_by_event_time_are_rows_of_their_partitions(tmp_path: Path) -
     table.insert(rows(("n", 20, 1)))
     table.upsert(rows(("a", 1, 1), ("a", 2, 2), ("b", 2, 3), ("b", 20, 4)))
     assert contents(tmp_path) == [("a", 1, 1), ("a", 2, 2), ("b", 20, 4), ("n", 20, 1)]
+
+
+def test_a_late_row_that_nobody_sees_is_no_duplicate(tmp_path: Path) -> None:
+    options = {**THREE, "hudimeta.log.inserts": "true"}
+    given: dict[str, Any] = {"key": "id", "partition_by": "day", "ordering": "v", "type": "MERGE_ON_READ", "options": options}
+    table = hudimeta.Table.create(tmp_path, SCHEMA, **given)
+    table.upsert(rows(("a", 20, 5), ("b", 20, 5)))
+    table.delete(keys=rows(("a", 20, 0)))
+    table.upsert(rows(("a", 20, 3)))
+    assert contents(tmp_path) == [("b", 20, 5)]
+    dropping = hudimeta.Table(tmp_path, {"hoodie.datasource.insert.dup.policy": "drop"})
+    assert dropping.insert(rows(("a", 20, 6), ("b", 20, 6))).dropped_duplicates == 1
+    assert contents(tmp_path) == [("a", 20, 6), ("b", 20, 5)]

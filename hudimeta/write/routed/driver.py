@@ -168,6 +168,7 @@ class _Run:
     def _arrived(self, source: RowSource, looking: bool) -> list[Arrived]:
         session, table, operation = self.session, self.table, self._write.operation
         keyed = operation in (Operation.UPSERT, Operation.DELETE)
+        keyed = keyed or (self._has_keys and not operation.overwrites and combines(session.options, operation))
         whole_table = keyed and table.lookup.choice.is_global
         meets = self._has_keys and (
             looking or combines(session.options, operation) or (operation.overwrites and table.lookup.fixes_places)

@@ -60,9 +60,8 @@ class LookUp:
         # Several deletes of one key are then several rows of the table, and writing must know that.
         combining = combines(session.options, operation) and not (operation is Operation.DELETE and self.known)
         if twice or combining or (looking and table.lookup.fixes_places):
-            keyed = operation in (Operation.UPSERT, Operation.DELETE)
             rules = combining_rules(session.properties, session.rules)
-            one_a_key = partial(table.lookup.one_a_key if keyed else combine, rules=rules)
+            one_a_key = partial(combine if operation.overwrites else table.lookup.one_a_key, rules=rules)
             batch = one_a_key(batch) if twice else combined_where_new(batch, one_a_key)
         sorter = _Sorter(self.write)
         placed = self._placed(opened, batch, sorter, looking)
