@@ -15,6 +15,7 @@ from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
 from hudimeta.config import OPTIONS, Options, checked
 from hudimeta.config.options import AS_OF
+from hudimeta.engine.machine import monotonic
 from hudimeta.observability import metered
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.snapshot import Snapshot
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from hudimeta.write.merge_builder import MergeBuilder
 
 __all__ = ["Table"]
+
+_STILL_NOW_S = 1.0
+"""What a table showed as it was opened is what it shows to a first read so soon after."""
 
 
 @checked
@@ -62,7 +66,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
         with naming_table_above(storage.root, self._options.texts):
             self._snapshot = Snapshot.open(storage, self._options)
         metered(storage, self._options, self._snapshot.properties.name)
-        self._unread = True
+        self._unread, self._opened_at = True, monotonic()
 
     def __repr__(self) -> str:
         kind = self.properties.type.value.lower().replace("_", " ")
@@ -351,6 +355,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
 
     def _now(self) -> Snapshot:
         """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""
-        self._snapshot = self._snapshot if self._unread else self._snapshot.refreshed()
+        is_now = self._unread and monotonic() - self._opened_at < _STILL_NOW_S
+        self._snapshot = self._snapshot if is_now else self._snapshot.refreshed()
         self._unread = False
         return self._snapshot
