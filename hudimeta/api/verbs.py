@@ -133,7 +133,7 @@ def run_write(session: WriteSession, write: Callable[[WriteSession], CommitRepor
 
 def _session(storage: Storage, options: Options) -> WriteSession:
     """Of a write that looks at the table as soon as it is opened."""
-    return WriteSession(storage, options, at_once=True)
+    return WriteSession(storage, options, with_timeline=True)
 
 
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:

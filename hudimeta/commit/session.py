@@ -47,7 +47,7 @@ class WriteSession:
         clock: The present.
         engine: Where file groups are written.
         in_task: This process runs a task of a write that another one began, and may end before the task does.
-        at_once: The table is looked at next: of a far-away one the timeline is asked for beside the properties.
+        with_timeline: The table is looked at next: of a far-away one the timeline is asked for beside the properties.
 
     Raises:
         TableNotFound, UnsupportedTableVersion, UnsupportedFeature: The table cannot be written by us, with the reason.
@@ -62,7 +62,7 @@ class WriteSession:
         engine: Engine | None = None,
         *,
         in_task: bool = False,
-        at_once: bool = False,
+        with_timeline: bool = False,
     ) -> None:
         self.storage, self.options, self.in_task = storage, options, in_task
         self.engine: Engine = engine or LocalEngine()
@@ -72,7 +72,7 @@ class WriteSession:
         self.mark = self.request_mark()
         self.attempt = 1
         self._listed: Timeline | None = None
-        if at_once and reads_ahead(storage):
+        if with_timeline and reads_ahead(storage):
             self.properties, self._listed = properties_and_timeline(storage)
         else:
             self.properties = load_properties(storage)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,34 +18,10 @@ from hudimeta.indexes.record_window.chains import slice_print
 from hudimeta.indexes.record_window.content import all_keys
 from hudimeta.indexes.record_window.folder import WindowFolder
 from hudimeta.storage import open_storage
-from hudimeta.testing.invariants import ALWAYS, check_all, record_window_is_live_keys
+from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.table_writer import prepare, write_prepared
-
-SCHEMA = pa.schema([("id", pa.string()), ("day", pa.string()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
-BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-FOLDER = ".hoodie/.aux/hudimeta/record_window"
-THREE = {"hudimeta.record.window.days": "3"}
-
-
-def rows(*given: tuple[str, int, int]) -> pa.Table:
-    """(id, day of January 2026, v); the event was at noon of that day."""
-    noon = 1_767_268_800_000_000
-    names = SCHEMA.names
-    made = [(key, f"2026-01-{day:02d}", v, noon + (day - 1) * 86_400_000_000) for key, day, v in given]
-    return pa.Table.from_pylist([dict(zip(names, one, strict=True)) for one in made], SCHEMA)
-
-
-def create(path: Path, kind: str = "COPY_ON_WRITE", **options: str) -> hudimeta.Table:
-    given: dict[str, Any] = {key.replace("_", "."): value for key, value in options.items()} or THREE
-    return hudimeta.Table.create(path, SCHEMA, key="id", partition_by="day", type=kind, options=given, name="t")
-
-
-def contents(path: Path) -> list[tuple[str, int, int]]:
-    """(id, day of the partition, v), sorted."""
-    found = hudimeta.Table(path).scan().to_table()
-    columns = (found[name].to_pylist() for name in ("id", "_hoodie_partition_path", "v"))
-    return sorted((key, int(path[-2:]), v) for key, path, v in zip(*columns, strict=True))
+from tests.write.windows import BOTH, FOLDER, SCHEMA, THREE, contents, create, rows
 
 
 @BOTH
@@ -338,139 +313,6 @@ def test_duplicates_are_dropped_by_it(tmp_path: Path) -> None:
     assert contents(tmp_path) == [("a", 5, 1), ("b", 7, 1), ("c", 7, 2)]
 
 
-@BOTH
-def test_older_rows_of_one_key_in_one_write_are_rows_of_their_days(tmp_path: Path, kind: str) -> None:
-    for name, portion in (("whole", 1 << 20), ("portions", 1)):
-        table = create(tmp_path / name, kind, hudimeta_record_window_days="3", hudimeta_write_portion_bytes=str(portion))
-        table.insert(rows(("n", 20, 1), ("w", 19, 1)))
-        given = rows(("a", 1, 1), ("a", 2, 2), ("b", 3, 3), ("b", 20, 4), ("w", 1, 5), ("w", 2, 6), ("a", 2, 7))
-        table.upsert(pa.RecordBatchReader.from_batches(SCHEMA, given.to_batches(max_chunksize=2)))
-        assert contents(tmp_path / name) == [("a", 1, 1), ("a", 2, 7), ("b", 20, 4), ("n", 20, 1), ("w", 19, 6)]
-        check_all(open_storage(tmp_path / name))
-
-
-def in_and_before_the_window(path: Path, kind: str, **options: str) -> hudimeta.Table:
-    table = create(path, kind, hudimeta_record_window_days="3", **options)
-    table.insert(rows(("a", 1, 1), ("n", 20, 1)))
-    table.upsert(rows(("a", 20, 2)))
-    assert contents(path) == [("a", 1, 1), ("a", 20, 2), ("n", 20, 1)]
-    return table
-
-
-@BOTH
-@pytest.mark.parametrize("moves", ["true", "false"])
-def test_a_row_that_was_read_is_changed_where_it_lies(tmp_path: Path, kind: str, moves: str) -> None:
-    old = "day = '2026-01-01'"
-    moving = {"hoodie_record_index_update_partition_path": moves}
-    table = in_and_before_the_window(tmp_path / "t", kind, **moving)
-    table.update({"v": "7"}, where=old)
-    assert contents(tmp_path / "t") == [("a", 1, 7), ("a", 20, 2), ("n", 20, 1)]
-    table.update({"v": "v + 10"}, where="id = 'a'")
-    assert contents(tmp_path / "t") == [("a", 1, 17), ("a", 20, 12), ("n", 20, 1)]
-    table.merge(rows(("a", 1, 8)), on=["id", "day"]).when_matched_update({"v": "source.v"}).execute()
-    assert contents(tmp_path / "t") == [("a", 1, 8), ("a", 20, 12), ("n", 20, 1)]
-    table.delete(where=old)
-    assert contents(tmp_path / "t") == [("a", 20, 12), ("n", 20, 1)]
-    check_all(open_storage(tmp_path / "t"))
-
-
-@BOTH
-def test_a_delete_is_about_the_older_row_as_well(tmp_path: Path, kind: str) -> None:
-    table = in_and_before_the_window(tmp_path, kind)
-    table.delete(keys=rows(("a", 1, 0), ("a", 20, 0)))
-    assert contents(tmp_path) == [("n", 20, 1)]
-    check_all(open_storage(tmp_path))
-
-
-@BOTH
-def test_a_row_that_moves_to_an_older_day_is_the_row_that_is_there(tmp_path: Path, kind: str) -> None:
-    table = in_and_before_the_window(tmp_path, kind, hoodie_record_index_update_partition_path="true")
-    table.upsert(rows(("a", 1, 3)))
-    assert contents(tmp_path) == [("a", 1, 3), ("n", 20, 1)]
-    check_all(open_storage(tmp_path))
-
-
-@BOTH
-def test_an_older_row_that_was_deleted_and_inserted_anew_is_one_row(tmp_path: Path, kind: str) -> None:
-    table = create(tmp_path, kind, hudimeta_record_window_days="3", hoodie_parquet_small_file_limit="0")
-    table.insert(rows(("a", 1, 1), ("b", 1, 1), ("n", 20, 1)))
-    table.delete(keys=rows(("a", 1, 0), ("b", 1, 0)))
-    dropping = hudimeta.Table(tmp_path, {"hoodie.datasource.insert.dup.policy": "drop"})
-    assert dropping.insert(rows(("a", 1, 2), ("n", 20, 2))).dropped_duplicates == 1
-    assert contents(tmp_path) == [("a", 1, 2), ("n", 20, 1)]
-    table.upsert(rows(("a", 1, 3)))
-    assert contents(tmp_path) == [("a", 1, 3), ("n", 20, 1)]
-    check_all(open_storage(tmp_path))
-
-
-class _Model:
-    """Rows by partition and key, of a table with a window of three days."""
-
-    def __init__(self) -> None:
-        self.rows: dict[int, dict[str, int]] = {}
-
-    def upsert(self, key: str, day: int, v: int, days: set[int]) -> None:
-        for place in self._places(key, day, days) or [day]:
-            self.rows.setdefault(place, {})[key] = v
-
-    def delete(self, key: str, day: int, days: set[int]) -> None:
-        for place in {*self._places(key, day, days), day}:
-            self.rows.get(place, {}).pop(key, None)
-
-    def _places(self, key: str, day: int, days: set[int]) -> list[int]:
-        first = max(days) - 2
-        inside = [place for place, own in self.rows.items() if place >= first and key in own]
-        return inside or [place for place in (day,) if key in self.rows.get(place, {})]
-
-    def contents(self) -> list[tuple[str, int, int]]:
-        return sorted((key, day, v) for day, own in self.rows.items() for key, v in own.items())
-
-
-@pytest.mark.rotation(2)
-@BOTH
-@pytest.mark.parametrize("seed", range(4))
-def test_random_histories(tmp_path: Path, kind: str, seed: int) -> None:
-    """Writes and services, while the folder is lost, damaged, or goes back to what it was: rows are those of a dictionary."""
-    rng, model = random.Random(seed), _Model()
-    small = rng.choice(["0", "100000000"])
-    table = create(tmp_path / "t", kind, hudimeta_record_window_days="3", hoodie_parquet_small_file_limit=small)
-    paths: set[int] = set()
-    for step in range(20):
-        newest = 3 + step // 4
-        folder = tmp_path / "t" / FOLDER
-        act = rng.choice(["upsert", "upsert", "upsert", "delete", "service", "lose", "damage", "go back"])
-        if act in ("upsert", "delete"):
-            keys = rng.sample(range(12), rng.randint(1, 5))
-            given = [(f"k{key}", rng.randint(max(1, newest - 4), newest), step) for key in keys]
-            getattr(table, act)(rows(*given))
-            days = paths | {day for _, day, _ in given}
-            for key, day, v in given:
-                if act == "upsert":
-                    model.upsert(key, day, v, days)
-                else:
-                    model.delete(key, day, days)
-            paths |= set(model.rows)
-        elif act == "service" and paths:
-            rng.choice([table.cluster, table.clean, *([table.compact] if kind == "MERGE_ON_READ" else [])])()
-        elif act == "lose" and folder.exists():
-            victim = rng.choice([folder, *folder.iterdir()])
-            shutil.rmtree(victim) if victim.is_dir() else victim.unlink()
-        elif act == "damage" and (files := [one for one in folder.glob("*") if one.stat().st_size]):
-            one = rng.choice(files)
-            data = bytearray(one.read_bytes())
-            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-            one.write_bytes(data)
-        elif act == "go back":
-            kept = tmp_path / "kept"
-            if kept.exists() and folder.exists():
-                shutil.rmtree(folder)
-                shutil.copytree(kept, folder)
-            elif folder.exists():
-                shutil.copytree(folder, kept)
-        assert contents(tmp_path / "t") == model.contents(), (step, act)
-    check_all(open_storage(tmp_path / "t"), [one for one in ALWAYS if one is not record_window_is_live_keys])
-
-
 def test_validation_finds_what_is_wrong_in_it(tmp_path: Path) -> None:
     table = create(tmp_path)
     table.insert(rows(("a", 6, 1), ("b", 6, 1), ("c", 7, 1)))
@@ -500,24 +342,3 @@ def test_a_report_tells_where_the_window_could_not_be_told(tmp_path: Path) -> No
     assert "read anew" in table.upsert(rows(("b", 7, 3))).index
     assert contents(tmp_path) == [("a", 6, 2), ("b", 6, 3), ("c", 7, 1)]
     check_all(open_storage(tmp_path))
-
-
-def test_older_rows_by_event_time_are_rows_of_their_partitions(tmp_path: Path) -> None:
-    window = {"hudimeta_record_window_days": "3", "hudimeta_record_window_column": "ts"}
-    table = create(tmp_path, hoodie_parquet_small_file_limit="0", **window)
-    table.insert(rows(("n", 20, 1)))
-    table.upsert(rows(("a", 1, 1), ("a", 2, 2), ("b", 2, 3), ("b", 20, 4)))
-    assert contents(tmp_path) == [("a", 1, 1), ("a", 2, 2), ("b", 20, 4), ("n", 20, 1)]
-
-
-def test_a_late_row_that_nobody_sees_is_no_duplicate(tmp_path: Path) -> None:
-    options = {**THREE, "hudimeta.log.inserts": "true"}
-    given: dict[str, Any] = {"key": "id", "partition_by": "day", "ordering": "v", "type": "MERGE_ON_READ", "options": options}
-    table = hudimeta.Table.create(tmp_path, SCHEMA, **given)
-    table.upsert(rows(("a", 20, 5), ("b", 20, 5)))
-    table.delete(keys=rows(("a", 20, 0)))
-    table.upsert(rows(("a", 20, 3)))
-    assert contents(tmp_path) == [("b", 20, 5)]
-    dropping = hudimeta.Table(tmp_path, {"hoodie.datasource.insert.dup.policy": "drop"})
-    assert dropping.insert(rows(("a", 20, 6), ("b", 20, 6))).dropped_duplicates == 1
-    assert contents(tmp_path) == [("a", 20, 6), ("b", 20, 5)]
