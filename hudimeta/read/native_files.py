@@ -20,6 +20,7 @@ from hudimeta.schema.hudi_types import BLOB, VARIANT
 from hudimeta.schema.promotion import Fit, fit, is_list_like
 from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.storage import join
+from hudimeta.table.properties_file import PROPERTIES_PATH
 from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _foreign_in(column: pa.Field, instants: list[str], written: Callable[[str], 
 def _doubtful_columns(snapshot: Snapshot) -> list[pa.Field]:
     """The columns that files may hold otherwise, because the table was not created with them as they are."""
     created = snapshot.properties.create_schema
-    then = plain_schema(avro_to_arrow(created)) if created else pa.schema([])
+    then = plain_schema(avro_to_arrow(created, PROPERTIES_PATH)) if created else pa.schema([])
     return [f for f in snapshot.schema.arrow if f.name not in META_COLUMNS and not _reads_alike(then, f)]
 
 
@@ -124,7 +125,7 @@ def _written(snapshot: Snapshot, held: pa.Table, instant: str) -> pa.Schema:
         metadata = snapshot.timeline.metadata(commit)
         avro = (metadata.get("extraMetadata") or {}).get(SCHEMA_KEY)
         if avro and metadata.get("operationType") not in COPYING_OPERATIONS:
-            return plain_schema(avro_to_arrow(avro))
+            return plain_schema(avro_to_arrow(avro, snapshot.timeline.path_of(commit)))
     file = held.filter(pc.equal(held.column("base_instant"), instant)).slice(0, 1).to_pylist()[0]
     return plain_schema(schema_of_base_file(snapshot.storage, join(file["partition_path"], file["base_file"])))
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaError, SchemaMismatch, UnsupportedFeature
+from hudimeta.errors import CorruptFileError, SchemaError, SchemaMismatch, UnsupportedFeature
 from hudimeta.formats.avro.nodes import LOGICAL_TYPES, MAX_NODES
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.vectors import vector_in
@@ -54,11 +54,12 @@ _PRIMITIVES: dict[str, pa.DataType] = {
 }
 
 
-def avro_to_arrow(schema_json: str) -> pa.Schema:
+def avro_to_arrow(schema_json: str, path: str = "") -> pa.Schema:
     """Read an Avro record schema.
 
     Args:
         schema_json: JSON text of a record; meta columns are kept when they are there.
+        path: The table's file that holds the text: what is no schema is damage of it, then.
 
     Returns:
         Arrow schema: int32, int64, float32, float64, bool, string, binary, fixed-size binary, decimal128, date32, time32[ms],
@@ -66,8 +67,18 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
 
     Raises:
         SchemaError: The text is not an Avro record schema.
+        CorruptFileError: The same, of a file.
         UnsupportedFeature: A union of several types, or a recursive record.
     """
+    try:
+        return _to_arrow(schema_json)
+    except SchemaError as error:
+        if not path:
+            raise
+        raise CorruptFileError(path, 0, "an Avro record schema", error.message) from error
+
+
+def _to_arrow(schema_json: str) -> pa.Schema:
     try:
         parsed = parse_json(schema_json)
     except ValueError as error:

@@ -23,6 +23,7 @@ __all__ = ["ResolvedSchema", "resolve_table_schema"]
 
 SCHEMA_KEY = "schema"
 LATEST_SCHEMA_KEY = "latest_schema"
+_PROPERTIES = ".hoodie/hoodie.properties"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def resolve_table_schema(
     base_file_schema: Callable[[], pa.Schema | None] | None = None,
     partition_fields: Iterable[str] = (),
     as_of: str | None = None,
+    file_of: Callable[[str], str] | None = None,
 ) -> ResolvedSchema:
     """Find a table's schema with as few reads as possible.
 
@@ -65,13 +67,15 @@ def resolve_table_schema(
         partition_fields: Fields that files may lack (`hoodie.datasource.write.drop.partition.columns`); they are appended as
             nullable strings when the schema does not have them.
         as_of: Only commits with a requested time up to this one count; None for all.
+        file_of: Where a commit of a requested time stands, for errors.
 
     Raises:
         SchemaUnknown: Nothing tells the schema.
+        CorruptFileError: What tells it is no schema.
     """
-    found = _from_commits((t, read) for t, read in commits if as_of is None or t <= as_of)
+    found = _from_commits(((t, read) for t, read in commits if as_of is None or t <= as_of), file_of or "commit {}".format)
     if found is None and create_schema:
-        found = ResolvedSchema(strip_meta_columns(avro_to_arrow(create_schema)), "create schema", create_schema)
+        found = ResolvedSchema(strip_meta_columns(avro_to_arrow(create_schema, _PROPERTIES)), "create schema", create_schema)
     if found is None and base_file_schema is not None:
         columns = base_file_schema()
         if columns is not None:
@@ -85,7 +89,9 @@ def resolve_table_schema(
     return ResolvedSchema(data, found.source, found.avro, found.internal)
 
 
-def _from_commits(commits: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]]) -> ResolvedSchema | None:
+def _from_commits(
+    commits: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]], file_of: Callable[[str], str]
+) -> ResolvedSchema | None:
     fallback: tuple[str, Mapping[str, Any]] | None = None
     for time, read in commits:
         metadata = read()
@@ -93,13 +99,13 @@ def _from_commits(commits: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]]
         if not extra.get(SCHEMA_KEY):
             continue
         if metadata.get("operationType") not in COPYING_OPERATIONS:
-            return _resolved(time, extra)
+            return _resolved(time, extra, file_of)
         fallback = fallback or (time, extra)
-    return None if fallback is None else _resolved(*fallback)
+    return None if fallback is None else _resolved(*fallback, file_of)
 
 
-def _resolved(time: str, extra: Mapping[str, Any]) -> ResolvedSchema:
+def _resolved(time: str, extra: Mapping[str, Any], file_of: Callable[[str], str]) -> ResolvedSchema:
     avro = str(extra[SCHEMA_KEY])
     versioned = extra.get(LATEST_SCHEMA_KEY)
     internal = decode_schema(versioned) if versioned else None
-    return ResolvedSchema(strip_meta_columns(avro_to_arrow(avro)), f"commit {time}", avro, internal)
+    return ResolvedSchema(strip_meta_columns(avro_to_arrow(avro, file_of(time))), f"commit {time}", avro, internal)

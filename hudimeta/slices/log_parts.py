@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.errors import SchemaError
 from hudimeta.formats.avro.ordering import Wrapper, ordering_values
 from hudimeta.formats.log import BlockType, HeaderKey, LogBlock, decode_data_block, decode_delete_block
 from hudimeta.formats.plain_arrays import fill_null, numpy_of, scalar_of, single_array
@@ -107,7 +108,7 @@ def read_log_parts(
     columns = None if whole else [*schema.names, *rules.columns]
     for block in blocks:
         if block.type is BlockType.DELETE:
-            yield delete_part(deletes_of(block), schema, rules, block.header.get(HeaderKey.SCHEMA))
+            yield delete_part(deletes_of(block), schema, rules, block)
         else:
             yield data_part(rows_of(block, columns), schema, conform, rules, block.is_partial)
 
@@ -146,14 +147,14 @@ def deletes_of(block: LogBlock) -> pa.Table:
     return deletes
 
 
-def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules, written: str | None = None) -> DeletePart:
+def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules, block: LogBlock | None = None) -> DeletePart:
     """Records of a delete block, their ordering values brought to the types of the table's ordering fields.
 
     Args:
         deletes: What `decode_delete_block` returned.
         schema: Columns of the merge. A record whose values are of another type than the table's has none that compares.
         rules: Which fields order.
-        written: Avro schema of the table when the deletes were written: a column may have become wider since.
+        block: That they stand in. Its header has the schema that the table had: a column may have become wider since.
     """
     keys = deletes.column("record_key")
     kinds = [field_type(schema, name) for name in rules.delete_fields]
@@ -163,9 +164,19 @@ def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules, written
         absent = tuple(pa.chunked_array([pa.nulls(len(keys), kind or pa.int32())]) for kind in kinds)
         return DeletePart(keys, np.ones(len(keys), bool), absent)
     values, natural = ordering_values(deletes, kinds)
-    if written is not None and (natural & _states_order(deletes)).any():
-        values, natural = _widened(deletes, kinds, rules.delete_fields, avro_to_arrow(written)) or (values, natural)
+    then = _columns_then(block) if block is not None and (natural & _states_order(deletes)).any() else None
+    if then is not None:
+        values, natural = _widened(deletes, kinds, rules.delete_fields, then) or (values, natural)
     return DeletePart(keys, natural, tuple(pa.chunked_array([value]) for value in values))
+
+
+def _columns_then(block: LogBlock) -> pa.Schema | None:
+    """The table's columns as the header of a delete block has them; None where it has none."""
+    text = block.header.get(HeaderKey.SCHEMA)
+    try:
+        return None if text is None else avro_to_arrow(text)
+    except SchemaError as error:
+        raise block.damaged("an Avro record schema in the block's header", error.message) from error
 
 
 def _states_order(deletes: pa.Table) -> _Mask:

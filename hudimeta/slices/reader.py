@@ -14,7 +14,7 @@ from hudimeta.cached import cached_property
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import BaseFile, open_base_file
-from hudimeta.formats.log import BlockType, HeaderKey, KeyProbe
+from hudimeta.formats.log import BlockType, KeyProbe
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.formats.required_fields import cast_table
 from hudimeta.schema.conform import conform
@@ -342,7 +342,7 @@ class SliceReader:
             return
         for block in contents:
             if block.type is BlockType.DELETE:
-                yield delete_part(deletes_of(block), task.merged, task.rules, block.header.get(HeaderKey.SCHEMA))
+                yield delete_part(deletes_of(block), task.merged, task.rules, block)
             else:
                 rows = history.at(block.instant).read_as(rows_of(block), history.latest)
                 yield data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial)

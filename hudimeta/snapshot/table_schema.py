@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaError, UnsupportedFeature
+from hudimeta.errors import SchemaUnknown, UnsupportedFeature
 from hudimeta.schema import (
     avro_to_arrow,
     normalise_type,
@@ -23,6 +23,7 @@ from hudimeta.schema import (
     vector_of,
     with_meta_columns,
 )
+from hudimeta.table.properties_file import PROPERTIES_PATH
 from hudimeta.table.remembered import refuse_other_table
 from hudimeta.timeline.archived import ArchivedRecords
 
@@ -68,11 +69,14 @@ def resolve_schema(snapshot: Snapshot) -> TableSchema:
     Raises:
         SchemaError: Nothing tells the columns, or they cannot be read.
         UnsupportedFeature: They cannot be read.
-        CorruptFileError: The newest write knows the table as another one.
+        CorruptFileError: The newest write knows the table as another one, or what tells the columns is no schema.
     """
     properties = snapshot.properties
     found = resolve_table_schema(
-        _commits(snapshot), create_schema=properties.create_schema, base_file_schema=lambda: _schema_of_a_file(snapshot)
+        _commits(snapshot),
+        create_schema=properties.create_schema,
+        base_file_schema=lambda: _schema_of_a_file(snapshot),
+        file_of=partial(_file_of, snapshot.timeline),
     )
     refuse_foreign_write(properties, snapshot.timeline)
     return _shown(properties, found.data, found.avro)
@@ -88,8 +92,8 @@ def _shown(properties: TableProperties, data: pa.Schema, avro: str | None) -> Ta
 def file_schema(properties: TableProperties, timeline: Timeline) -> pa.Schema | None:
     """The data columns of a table's files; None for a table without a commit and without a schema in its properties."""
     found = timeline.latest_schema()
-    text = found[1] if found else properties.create_schema
-    return None if text is None else files_hold(strip_meta_columns(avro_to_arrow(text)), properties)
+    text, path = (found[1], timeline.path_of(found[0])) if found else (properties.create_schema, PROPERTIES_PATH)
+    return None if text is None else files_hold(strip_meta_columns(avro_to_arrow(text, path)), properties)
 
 
 def files_hold(schema: pa.Schema, properties: TableProperties) -> pa.Schema:
@@ -116,8 +120,8 @@ def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:
         snapshot: Of the moment.
     """
     try:
-        then = resolve_table_schema(_commits_then(snapshot))
-    except SchemaError:  # no write of that time carries a schema
+        then = resolve_table_schema(_commits_then(snapshot), file_of=partial(_file_of, snapshot.timeline))
+    except SchemaUnknown:  # no write of that time carries a schema
         history = snapshot.history
         return latest if history is None else _shown(snapshot.properties, history.latest.arrow, None)
     return _shown(snapshot.properties, _partitions_of_today(then.data, latest, snapshot.properties), then.avro)
@@ -149,6 +153,12 @@ def _commits_then(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mappin
 
 def _archived_record(history: History, instant: Instant) -> Mapping[str, Any]:
     return ArchivedRecords(history, (instant.action,), instant.time, instant.time).metadata(instant)
+
+
+def _file_of(timeline: Timeline, time: str) -> str:
+    """Where the record of a write stands, that of an archived one among others of its folder."""
+    instant = timeline.get(time)
+    return timeline.history.folder if instant is None else timeline.path_of(instant)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -192,7 +202,7 @@ def _dropped_columns(properties: TableProperties, columns: pa.Schema) -> list[pa
             f"partition column {rendered[0]} that is neither in the files nor, being time-based, in the partition path",
             "Read the table with Apache Hudi.",
         )
-    created = plain_schema(strip_meta_columns(avro_to_arrow(properties.create_schema or _NO_COLUMNS)))
+    created = plain_schema(strip_meta_columns(avro_to_arrow(properties.create_schema or _NO_COLUMNS, PROPERTIES_PATH)))
     known = {**{f.name: f for f in created}, **{f.name: f for f in columns}}
     return [known.get(name, pa.field(name, pa.string())) for name in properties.partition_fields]
 

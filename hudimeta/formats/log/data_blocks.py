@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
+from hudimeta.errors import ConfigError, CorruptFileError, SchemaError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log.block import BlockType, HeaderKey, LogBlock
 
@@ -218,10 +218,26 @@ def _check_names(block: LogBlock, names: Sequence[str]) -> None:
 def _decode_datums(block: LogBlock, datums: AvroDatums, columns: Sequence[str] | None) -> pa.Table:
     from hudimeta.formats.avro.rows import decode_rows
 
+    schema = _schema_of(block)
     try:
-        return decode_rows(block.schema_json, datums.data, datums.offsets, datums.lengths, columns=columns, path=block.path)
+        return decode_rows(schema, datums.data, datums.offsets, datums.lengths, columns=columns, path=block.path)
     except CorruptFileError as error:
         raise block.damaged(error.expected, error.actual, at=error.offset) from error
+
+
+def _schema_of(block: LogBlock) -> str:
+    """The Avro schema in the block's header, which has to be one: without a seal no checksum covers it."""
+    from hudimeta.formats.avro.nodes import parse_record
+
+    text = block.schema_json
+    try:
+        parse_record(text)
+    except SchemaError as error:
+        raise block.damaged("an Avro record schema in the block's header", error.message) from error
+    except UnsupportedFeature as error:
+        where = f"in the header of the block at byte {block.offset} of {block.path or '<memory>'}"
+        raise UnsupportedFeature(f"{error.feature}, {where},", error.hint) from error
+    return text
 
 
 def _decode_hfile(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
@@ -230,10 +246,10 @@ def _decode_hfile(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
     from hudimeta.formats.avro.rows import decode_rows
     from hudimeta.formats.hfile import RawCells
 
+    schema = _schema_of(block)
+
     def rows(cells: RawCells) -> pa.Table:
-        return decode_rows(
-            block.schema_json, cells.buffer, cells.value_start, cells.value_len, columns=columns, path=block.path
-        )
+        return decode_rows(schema, cells.buffer, cells.value_start, cells.value_len, columns=columns, path=block.path)
 
     parts = [rows(cells) for cells in _hfile_cells(block)]
     return pa.concat_tables(parts) if parts else rows(RawCells.empty())
