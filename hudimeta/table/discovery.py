@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hudimeta.engine.machine import pool
+from hudimeta.errors import CorruptFileError
 from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.storage import FileInfo, Storage
 from hudimeta.table.file_names import parse_base_file, parse_log_file
@@ -87,11 +88,15 @@ def find_files(storage: Storage, timeline: Timeline) -> Found:
     Args:
         storage: Rooted at the table.
         timeline: Of the table; of its writes the metadata is read where a folder with data files has no metafile.
+
+    Raises:
+        CorruptFileError: A folder has the name of a data file.
     """
     from hudimeta.table.file_names import parse_base_file, parse_log_file
     from hudimeta.table.stated_sizes import without_other_attempts
 
     chosen, others = _split(storage)
+    _refuse_folders(entry for _, entries in chosen for entry in entries if entry.is_folder)
     data = [(f, entries) for f, entries in others if any(parse_base_file(e.name) or parse_log_file(e.name) for e in entries)]
     if not data:
         return Found(without_other_attempts(_table(chosen), timeline))
@@ -128,6 +133,13 @@ def _table(chosen: _Folders) -> pa.Table:
         [array_of(columns[0], pa.string()), array_of(columns[1], pa.string()), array_of(columns[2], pa.int64())],
         names=["partition_path", "name", "size"],
     )
+
+
+def _refuse_folders(folders: Iterable[FileInfo]) -> None:
+    """Whoever passed over a folder in place of a data file would show older versions of its rows, or none."""
+    for folder in folders:
+        if parse_base_file(folder.name) or parse_log_file(folder.name):
+            raise CorruptFileError(folder.path, 0, "a file", "a folder", "Restore the file from a copy.")
 
 
 def committed_files(listing: pa.Table, timeline: Timeline) -> pa.Table:

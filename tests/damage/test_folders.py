@@ -1,0 +1,31 @@
+"""A folder that stands in place of a data file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import CorruptFileError
+
+SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64())])
+
+
+@pytest.mark.parametrize("pattern", [".*.log.*", "*.parquet"])
+def test_a_listing_of_storage_does_not_pass_it_over(pattern: str, tmp_path: Path) -> None:
+    options = {"hoodie.metadata.enable": "false"}
+    keys = {"key": "id", "partition_by": "part", "ordering": "ts"}
+    table = Table.create(tmp_path, SCHEMA, type="MERGE_ON_READ", options=options, **keys)
+    table.insert([{"id": i, "part": "one", "ts": 1} for i in "abc"])
+    table.upsert([{"id": "a", "part": "one", "ts": 2}])
+    file = next(tmp_path.glob(f"one/{pattern}"))
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(CorruptFileError, match="expected a file, found a folder") as told:
+        Table(tmp_path).scan().to_table()
+    assert told.value.path == f"one/{file.name}"
+    (file / "empty").mkdir()
+    with pytest.raises(CorruptFileError):
+        Table(tmp_path).upsert([{"id": "b", "part": "one", "ts": 2}])
