@@ -123,6 +123,7 @@ def bounds_width(column: str) -> int:
 
 def _generate(path: Path, shape: Shape) -> None:
     from hudimeta.metadata import files
+    from hudimeta.metadata.group_files import file_group_ids
     from hudimeta.metadata.keys import ALL_PARTITIONS
     from hudimeta.metadata.record import layout_of, schema_text
     from hudimeta.metadata.writer import MetadataWriter
@@ -160,7 +161,7 @@ def _generate(path: Path, shape: Shape) -> None:
     writer = MetadataWriter(storage, 8, times)
     writer.create(shape.name)
     for number, (partition, count) in enumerate(groups.items()):
-        writer.initialise(partition, f"{number:017d}", count, content[partition])
+        writer.initialise(partition, f"{number:017d}", file_group_ids(partition, count), content[partition])
     if shape.keys:
         from benchmarks.synthetic_keys import write_index
 

@@ -78,11 +78,12 @@ def make_ahead(partition: str, instant: str, source: IndexSource, writer: Metada
         writer: Encodes its files.
     """
     built = maintainer_for(partition).build(partition, source)
+    ids = built.file_ids(partition)
     files: list[EncodedBase] = []
     found: dict[int, pa.Array] = {}
     for group, records in every_group(built.groups, built.content):
         if built.reach is not Reach.TABLE:
-            files.append(writer.encode_base(partition, group, instant, records))
+            files.append(writer.encode_base(partition, ids[group], instant, records))
             found[group] = records.keys
     return IndexAhead(partition, source, built.groups, built.complete, built.reach, files, found)
 

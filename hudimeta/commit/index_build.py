@@ -25,7 +25,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config.options import INDEX_TIMEZONE
 from hudimeta.engine import LocalEngine
-from hudimeta.errors import HudiError, IndexNotReady, TableError, UnsupportedFeature
+from hudimeta.errors import HudiError, IndexNotReady, TableError
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.expression_index.facts import stated_timezone
 from hudimeta.indexes.lost_definitions import refuse_lost_definitions
@@ -35,6 +35,7 @@ from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.delta import PartitionDelta
+from hudimeta.metadata.group_files import file_group_ids
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.indexing import (
     announce,
@@ -127,11 +128,13 @@ def create_index(
             session.reload()
             properties = session.properties
             timeline = properties.load_timeline(session.storage)
-        schema = session.snapshot_at(timeline).file_schema
+        snapshot = session.snapshot_at(timeline)
+        schema = snapshot.file_schema
         plan = plan_index(
             properties,
             schema,
             session.options,
+            {} if snapshot.metadata is None else snapshot.metadata.index_definitions,
             kind=kind,
             name=name,
             columns=columns,
@@ -187,11 +190,10 @@ def build_index(
     source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)
     later = None if ahead is None else changes_since(ahead, source)
     if ahead is not None and later is not None:
-        content = _Content(ahead.groups, ahead.complete, ahead.records + later.more, ready=ahead.files, changes=later.groups)
+        ids = file_group_ids(plan.partition, ahead.groups)
+        content = _Content(ids, ahead.complete, ahead.records + later.more, ready=ahead.files, changes=later.groups)
     else:
-        content = _Content.of(maintainer_for(plan.partition).build(plan.partition, source))
-    if not content.groups:
-        raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
+        content = _Content.of(plan.partition, maintainer_for(plan.partition).build(plan.partition, source))
     instant = planned.time if planned is not None else indexing_instant(storage, timeline, times)
     upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
@@ -221,7 +223,7 @@ def build_index(
         # Where the newest action is an indexing, Apache Hudi lays its next index out at the very instant of that, and takes
         # back what the metadata table has there. So the newest must not be the one at which this index was built.
         record_proof(session, {plan.partition: proven}, newest=True)
-    return IndexReport(plan.partition, "built", instant, content.groups, content.records, time.perf_counter() - begin)
+    return IndexReport(plan.partition, "built", instant, len(content.ids), content.records, time.perf_counter() - begin)
 
 
 def record_proof(session: WriteSession, indexes: Mapping[str, bool], *, newest: bool = False) -> None:
@@ -300,13 +302,14 @@ class _Content:
     """What an index begins with: made now, or before, with what has changed since.
 
     Attributes:
-        groups, complete: See `BuiltIndex`.
+        ids: Of its file groups.
+        complete: See `BuiltIndex`.
         records: How many, as far as they are written.
         made: Content of the file groups, as it is made.
         ready, changes: See `MetadataWriter.initialise`.
     """
 
-    groups: int
+    ids: Sequence[str]
     complete: bool
     records: int = 0
     made: Iterable[tuple[int, KeyValues]] = ()
@@ -314,11 +317,11 @@ class _Content:
     changes: Mapping[int, PartitionDelta] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, built: BuiltIndex) -> _Content:
-        return cls(built.groups, built.complete, made=every_group(built.groups, built.content))
+    def of(cls, partition: str, built: BuiltIndex) -> _Content:
+        return cls(built.file_ids(partition), built.complete, made=every_group(built.groups, built.content))
 
     def write(self, writer: MetadataWriter, partition: str, instant: str, after: str) -> None:
-        writer.initialise(partition, instant, self.groups, self._counted(), after=after, ready=self.ready, changes=self.changes)
+        writer.initialise(partition, instant, self.ids, self._counted(), after=after, ready=self.ready, changes=self.changes)
 
     def _counted(self) -> Iterator[tuple[int, KeyValues]]:
         for group, records in self.made:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from hudimeta.config import Options
 from hudimeta.errors import CorruptFileError, NotFound
-from hudimeta.indexes.planned import PlannedIndex, planned_indexes
+from hudimeta.indexes.planned import FIRST_WITH_INDEX_VERSIONS, PlannedIndex, planned_indexes
 from hudimeta.metadata import column_stats, partition_stats, secondary_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.indexed_columns import column_type
@@ -49,7 +49,7 @@ def planned_again(
     for name in sorted(wanted, key=_place):
         definition = definitions.get(name) or asked.get(name)
         bare = name == partition_stats.PARTITION and column_stats.PARTITION not in {one.partition for one in planned}
-        if not bare and _can_be_built(name, definition, schema):
+        if not bare and _can_be_built(name, definition, schema, properties.version):
             planned.append(PlannedIndex(name, definition))
         else:
             left_out.append(name)
@@ -60,10 +60,10 @@ def _place(name: str) -> tuple[int, str]:
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER) + (name == partition_stats.PARTITION), name)
 
 
-def _can_be_built(name: str, definition: IndexDefinition | None, schema: pa.Schema) -> bool:
+def _can_be_built(name: str, definition: IndexDefinition | None, schema: pa.Schema, version: int) -> bool:
     if definition is None:
         return name != column_stats.PARTITION and not name.startswith((secondary_index.PREFIX, _EXPRESSIONS))
-    if definition.is_partitioned:
+    if definition.is_partitioned and version < FIRST_WITH_INDEX_VERSIONS:
         return False
     if name == column_stats.PARTITION:
         return True

@@ -133,7 +133,7 @@ def lay_out_indexes(
     complete = {}
     for number, one in enumerate(planned):
         built = maintainer_for(one.partition).build(one.partition, source)
-        writer.initialise(one.partition, f"{number:017d}", built.groups, built.content)
+        writer.initialise(one.partition, f"{number:017d}", built.file_ids(one.partition), built.content)
         if knows_whole_table(one.partition):
             complete[one.partition] = built.complete
     return complete

@@ -222,6 +222,7 @@ class MetadataCommit:
             proof_limit=self._options.get(keys.INDEX_PROOF_KEYS),
             statistics=statistics,
             storage_options=storage_options_of(self._options.texts),
+            least_groups=self._options.get(keys.RECORD_INDEX_LEAST_OF_PARTITION),
             added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names) - renamed,
             unbounded=renamed | reordered(statistics, before, schema),
         )
@@ -366,10 +367,9 @@ class MetadataCommit:
             table = self._now(table)
             gone = [*upkeep.left_behind(self._storage, table), *upkeep.clean(self._storage, table, self._times, kept.retained)]
         upkeep.delete(self._storage, gone)
-        least, most = kept.least + 1, kept.most + 1
-        if upkeep.is_long(table, most):
+        if upkeep.is_long(table, kept.most + 1):
             with lock.held():
-                upkeep.archive(self._storage, self._now(table), least, most)
+                upkeep.archive(self._storage, self._now(table), kept.least + 1, kept.most + 1)
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""

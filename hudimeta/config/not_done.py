@@ -171,18 +171,6 @@ _SERVICES = (
     NotDone("hoodie.rollback.instant.backup.enabled", _OFF, _LEAVE),
     NotDone("hoodie.table.service.manager.enabled", _OFF, "Call Table.compact() and Table.clean() where you want them to run."),
     NotDone("hoodie.metadata.table.service.manager.enabled", _OFF, _LEAVE),
-    NotDone(
-        "hoodie.metadata.record.level.index.min.filegroup.count",
-        ("1",),
-        _LEAVE,
-        ("hoodie.metadata.partitioned.record.index.min.filegroup.count",),
-    ),
-    NotDone(
-        "hoodie.metadata.record.level.index.max.filegroup.count",
-        ("10",),
-        _LEAVE,
-        ("hoodie.metadata.partitioned.record.index.max.filegroup.count",),
-    ),
     NotDone("hoodie.metadata.index.partition.stats.file.group.count", ("1",), _LEAVE),
     NotDone("hoodie.metadata.index.drop", (), "Leave it out and call table.metadata.drop_index(…)."),
     NotDone("hoodie.metadata.index.expression.column", (), _BY_INDEX),

@@ -167,6 +167,22 @@ RECORD_INDEX_MAX_GROUPS = OPTIONS.bounded(
     "Most file groups of the record index and of a secondary index.",
     aliases=("hoodie.metadata.global.record.level.index.max.filegroup.count",),
 )
+RECORD_INDEX_LEAST_OF_PARTITION = OPTIONS.bounded(
+    "hoodie.metadata.record.level.index.min.filegroup.count",
+    1,
+    1,
+    MOST_GROUPS,
+    "Fewest file groups of each partition in a record index by partition; one that a write begins gets so many, for good.",
+    aliases=("hoodie.metadata.partitioned.record.index.min.filegroup.count",),
+)
+RECORD_INDEX_MOST_OF_PARTITION = OPTIONS.bounded(
+    "hoodie.metadata.record.level.index.max.filegroup.count",
+    10,
+    1,
+    MOST_GROUPS,
+    "Most file groups of each partition in a record index by partition, where it is built over rows that are there.",
+    aliases=("hoodie.metadata.partitioned.record.index.max.filegroup.count",),
+)
 RECORD_INDEX_GROWTH = OPTIONS.factor(
     "hoodie.metadata.record.index.growth.factor", 2.0, "So many times as many keys are planned for when the index is made."
 )

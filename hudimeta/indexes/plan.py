@@ -22,6 +22,7 @@ from hudimeta.indexes.expression_index.facts import (
 from hudimeta.indexes.expression_index.matching import ARGUMENTS, FUNCTIONS, OF_FILTERS, indexed_expression, stated_options
 from hudimeta.indexes.planned import (
     OF_STORED_COLUMNS,
+    is_by_partition,
     record_index_definition,
     refuse_long_name,
     refuse_without_keys,
@@ -63,7 +64,8 @@ class IndexPlan:
 
     def __str__(self) -> str:
         if self.definition is None or not self.definition.source_fields:
-            return f"index {self.partition}"
+            by_partition = self.definition is not None and self.definition.is_partitioned
+            return f"index {self.partition}{', one for each partition' if by_partition else ''}"
         fields = ", ".join(self.definition.source_fields)
         given = {k: v for k, v in self.definition.options.items() if k != "expr"}
         more = f" with {given}" if given else ""
@@ -78,6 +80,7 @@ class IndexRequest:
         properties: Of the table.
         schema: Data columns of the table.
         options: Of whoever makes the index.
+        definitions: Of the indexes that the table has, by metadata partition.
         kind: One of `PLANNERS`.
         name: Of an index, where a table can have several of its kind.
         columns: What is indexed.
@@ -86,6 +89,7 @@ class IndexRequest:
     properties: TableProperties
     schema: pa.Schema
     options: Options
+    definitions: Mapping[str, IndexDefinition]
     kind: str
     name: str | None = None
     columns: Sequence[str] = ()
@@ -104,6 +108,7 @@ def plan_index(
     properties: TableProperties,
     schema: pa.Schema,
     options: Options,
+    definitions: Mapping[str, IndexDefinition],
     *,
     kind: str,
     name: str | None = None,
@@ -117,6 +122,7 @@ def plan_index(
         properties: Of the table.
         schema: Data columns of the table.
         options: Of whoever makes it.
+        definitions: Of the indexes that the table has, by metadata partition.
         kind: One of `PLANNERS`.
         name: Of a secondary or expression index.
         columns: What is indexed.
@@ -138,7 +144,7 @@ def plan_index(
             "Use a record index, bloom filters or a secondary index; or cluster a copy of the table that was not bootstrapped."
         )
         raise UnsupportedFeature(f"{kind} over rows whose columns lie in the files of a bootstrap's source", hint)
-    request = IndexRequest(properties, schema, options, kind, name, columns)
+    request = IndexRequest(properties, schema, options, definitions, kind, name, columns)
     if expression is not None:
         plan = _expression(request, expression, index_options or {})
     else:
@@ -213,6 +219,10 @@ def _secondary(asked: IndexRequest) -> IndexPlan:
     if record_index.PARTITION not in asked.properties.metadata_partitions:
         hint = "Make one first: t.metadata.create_index(type='record_index')."
         raise ConfigError("type", SECONDARY, "a table with a record index, which tells where the rows are", hint)
+    known = asked.definitions.get(record_index.PARTITION)
+    if known is not None and known.is_partitioned:
+        hint = "Its entries name keys, which may be rows in several partitions: make a record index over the whole table."
+        raise UnsupportedFeature("a secondary index beside a record index that is kept by partition", hint)
     definition = secondary_index_definition(asked.schema, asked.one_column, asked.properties.version, asked.name)
     return IndexPlan(definition.name, definition)
 
@@ -240,7 +250,9 @@ def _bloom_filters(asked: IndexRequest) -> IndexPlan:
 
 def _record_index(asked: IndexRequest) -> IndexPlan:
     _refuse_columns(asked)
-    return IndexPlan(asked.kind, record_index_definition(asked.properties.version))
+    version = asked.properties.version
+    by_partition = is_by_partition(asked.options, version, asked.properties.is_partitioned)
+    return IndexPlan(asked.kind, record_index_definition(version, by_partition))
 
 
 PLANNERS: dict[str, Callable[[IndexRequest], IndexPlan]] = {

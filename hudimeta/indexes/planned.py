@@ -18,10 +18,12 @@ from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 
 __all__ = [
+    "FIRST_WITH_INDEX_VERSIONS",
     "OF_STORED_COLUMNS",
     "PlannedIndex",
     "definitions_of",
     "index_properties",
+    "is_by_partition",
     "indexes_of_table",
     "planned_indexes",
     "record_index_definition",
@@ -75,7 +77,7 @@ def planned_indexes(schema: pa.Schema, options: Options, version: int, partition
         _check_filtered(options)
         planned.append(PlannedIndex(bloom_filters.PARTITION))
     if options.get(keys.RECORD_INDEX) or options.get(keys.RECORD_INDEX_BY_PARTITION):
-        by_partition = _is_by_partition(options, version, partitioned)
+        by_partition = is_by_partition(options, version, partitioned)
         planned.append(PlannedIndex(record_index.PARTITION, record_index_definition(version, by_partition)))
     planned += [PlannedIndex(one.name, one) for one in _secondary_indexes(schema, options, version)]
     return [*planned, *last]
@@ -115,7 +117,17 @@ def refuse_without_keys(properties: TableProperties, names: Iterable[str]) -> No
         raise UnsupportedFeature(f"{', '.join(by_key)} on a table with virtual keys", "Leave the index out.")
 
 
-def _is_by_partition(options: Options, version: int, partitioned: bool) -> bool:
+def is_by_partition(options: Options, version: int, partitioned: bool) -> bool:
+    """Whether the record index that options ask for is one for each partition.
+
+    Args:
+        options: Of whoever makes it.
+        version: Of the table.
+        partitioned: The table has partitions.
+
+    Raises:
+        ConfigError: Both kinds are asked for, or the table cannot have one for each partition.
+    """
     key = keys.RECORD_INDEX_BY_PARTITION.key
     if not options.get(keys.RECORD_INDEX_BY_PARTITION):
         return False

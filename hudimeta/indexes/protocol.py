@@ -24,6 +24,7 @@ from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, secondary_index
 from hudimeta.metadata.delta import PartitionDelta
+from hudimeta.metadata.group_files import file_group_ids
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.record import RecordLayout
 from hudimeta.slices.slice_rows import SliceRows
@@ -65,6 +66,7 @@ class CommitChange:
         added: Columns that the table gets with the commit, null in all older files.
         unbounded: Columns that older files hold under other names or in another order, so that no statistics bound them.
         storage_options: Open the source of a table that was bootstrapped.
+        least_groups: File groups that a new partition of the table gets in a record index by partition.
     """
 
     storage: Storage
@@ -84,6 +86,7 @@ class CommitChange:
     added: frozenset[str] = frozenset()
     unbounded: frozenset[str] = frozenset()
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    least_groups: int = 1
 
     @property
     def timeline(self) -> Timeline:
@@ -172,6 +175,7 @@ class IndexSource:
         memory: What one index computed and another can use.
         kept: What earlier looks at the table made of its slices and files, to which this one adds; None keeps nothing.
         other: A look at the same file groups at another moment: entries that a file group has there as well are left out.
+        groups: File groups that each partition has already in a record index by partition, by its spelling in their ids.
     """
 
     storage: Storage
@@ -186,6 +190,7 @@ class IndexSource:
     memory: dict[str, Any] = field(default_factory=dict)
     kept: dict[str, dict[Any, Any]] | None = None
     other: IndexSource | None = None
+    groups: Mapping[str, int] = field(default_factory=dict)
 
     def of_each(self, what: str, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """What a task makes of each of some slices or files; of those that an earlier look met, what it made of them then.
@@ -261,15 +266,25 @@ class BuiltIndex:
 
     Attributes:
         groups: How many file groups it has, for good.
-        content: Records of the groups that have any, sorted by key; made one after the other, when they are asked for.
+        content: Records of the groups that have any, sorted by key; made one after the other, when they are asked for. Groups
+            are told by their places among `file_ids`.
         complete: False where an index of keys cannot tell where all rows are, because keys are doubled.
         reach: Of how little of the table a record may tell; `TABLE` is always true. See `commit.index_ahead`.
+        by_partition: How many file groups each partition of the table has, by its spelling in their ids, in the order of their
+            places; None where the index is one over the whole table.
     """
 
     groups: int
     content: Iterable[tuple[int, KeyValues]] = ()
     complete: bool = True
     reach: Reach = Reach.TABLE
+    by_partition: Mapping[str, int] | None = None
+
+    def file_ids(self, partition: str) -> list[str]:
+        """Of its file groups, in a metadata partition."""
+        if self.by_partition is None:
+            return file_group_ids(partition, self.groups)
+        return [one for path, count in self.by_partition.items() for one in file_group_ids(partition, count, path)]
 
 
 class IndexMaintainer(Protocol):

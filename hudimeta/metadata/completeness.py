@@ -8,7 +8,7 @@ the same in the completed `indexing` instant. A table without any write lacks no
 
 That word is void as soon as others change an index without a write: they restore the table or take a completed write back, lay
 a partition of the metadata table out anew, or upgrade or downgrade the table. Our own restores and rollbacks leave every index
-as it was.
+as it was. Nothing proves a secondary index beside a record index that is kept by partition.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
     """
     timeline, version = table.data_timeline, table.version
     wanted = frozenset(name for name in (table.ready if names is None else names) if knows_whole_table(name))
+    if any(name.startswith(secondary_index.PREFIX) for name in wanted) and _has_keys_by_partition(table):
+        wanted = frozenset(name for name in wanted if not name.startswith(secondary_index.PREFIX))
     if not wanted:
         return wanted
     if not timeline.writes:
@@ -67,6 +69,12 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
         elif instant.action is Action.DELTA_COMMIT or _was_undone_by_others(table, instant):
             found = set()
     return wanted & found
+
+
+def _has_keys_by_partition(table: MetadataTable) -> bool:
+    """True where a key may be a row in each partition: an entry of a secondary index, a value and a key, is of all of them."""
+    definition = table.index_definitions.get(record_index.PARTITION)
+    return definition is not None and definition.is_partitioned
 
 
 def _was_undone_by_others(table: MetadataTable, instant: Instant) -> bool:

@@ -27,11 +27,13 @@ __all__ = [
     "base_name",
     "data_partition_of",
     "file_group_id",
+    "file_group_ids",
     "file_stem",
     "group_number",
     "group_stem",
     "instant_in",
     "log_file",
+    "spelling_in",
     "spelt_in_ids",
 ]
 
@@ -108,6 +110,11 @@ def file_group_id(partition: str, group: int, data_partition: str | None = None)
     return f"{file_stem(partition, data_partition)}-{group:04d}-0"
 
 
+def file_group_ids(partition: str, groups: int, data_partition: str | None = None) -> list[str]:
+    """File ids of so many file groups, in the order of their numbers; see `file_stem`."""
+    return [file_group_id(partition, group, data_partition) for group in range(groups)]
+
+
 def spelt_in_ids(path: str) -> str:
     """A partition path of the table as ids of file groups have it."""
     return escape(path).replace("-", "%2D").replace("_", "%5F")
@@ -116,6 +123,12 @@ def spelt_in_ids(path: str) -> str:
 def data_partition_of(spelling: str) -> str:
     """The partition path behind a spelling in ids; dashes and underscores may stand there as they are."""
     return unescape(spelling)
+
+
+def spelling_in(partition: str, file_id: str) -> str | None:
+    """How the id of a file group spells a partition of the table; None in an index over the whole table."""
+    stem, own = file_stem(partition), group_stem(file_id)
+    return None if own == stem else own.removeprefix(f"{stem}-")
 
 
 def group_stem(file_id: str) -> str:

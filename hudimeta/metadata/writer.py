@@ -27,7 +27,7 @@ from hudimeta.formats.seal import sealed_properties
 from hudimeta.keys.partition_metafile import partition_metafile
 from hudimeta.metadata.beginnings import INIT_BELOW
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
-from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY, file_group_id
+from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY, file_group_id, file_group_ids
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import NewFile, Staged, Storage, join
@@ -145,9 +145,8 @@ class MetadataWriter:
         self,
         partition: str,
         instant: str,
-        groups: int,
+        ids: Sequence[str],
         content: Iterable[tuple[int, KeyValues]] = (),
-        data_partition: str | None = None,
         after: str = "",
         *,
         ready: Sequence[EncodedBase] = (),
@@ -158,31 +157,27 @@ class MetadataWriter:
         Args:
             partition: Its name.
             instant: Of its creation.
-            groups: How many file groups it has, for good.
-            content: The records of each group that has any, sorted by key; asked for as their files are put, some at a time.
-            data_partition: See `PartitionDelta`.
+            ids: Of its file groups.
+            content: The place of each group among `ids` that has records, and these, sorted by key; asked for as their files
+                are put, some at a time.
             after: The last time on the metadata timeline.
             ready: Base files that were made before.
-            changes: What has changed in file groups since these were made.
+            changes: What has changed in file groups since these were made, by their places.
         """
         self._timeline.create_requested(instant, Action.DELTA_COMMIT)
         self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
-        self.lay_groups(partition, instant, groups, data_partition)
-        made = (self.encode_base(partition, group, instant, part, data_partition) for group, part in content)
+        self.lay_groups(partition, instant, ids)
+        made = (self.encode_base(partition, ids[group], instant, part) for group, part in content)
         stats = [stat for bases in (ready, *_held(made)) for stat in self._run_all(partial(self._put_base, partition), bases)]
-        ids = {group: file_group_id(partition, group, data_partition) for group in changes or ()}
         logs = [self._encoded(instant, LOG_TOKEN, ids[group], part) for group, part in (changes or {}).items()]
         stats += [_log_stat(instant, log) for log in self.put_logs(logs)]
         extra = {} if instant < INIT_BELOW else {ANEW_KEY: partition}
         self.complete(instant, self._record(Operation.BULK_INSERT.value, stats, extra), after)
 
-    def lay_groups(
-        self, partition: str, instant: str, groups: int, data_partition: str | None = None, announce: Announce = nullcontext
-    ) -> None:
+    def lay_groups(self, partition: str, instant: str, ids: Sequence[str], announce: Announce = nullcontext) -> None:
         """Put the empty log of each file group; see `initialise` and `write_logs`."""
         self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
         block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, _EMPTY_DELETE)
-        ids = [file_group_id(partition, group, data_partition) for group in range(groups)]
         paths = [join(partition, f".{file_id}_{instant}.log.1_{WRITE_TOKEN}") for file_id in ids]
 
         def put(path: str) -> None:
@@ -221,11 +216,8 @@ class MetadataWriter:
         )
         return sealed_properties(written)
 
-    def encode_base(
-        self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str | None = None
-    ) -> EncodedBase:
+    def encode_base(self, partition: str, file_id: str, instant: str, records: KeyValues) -> EncodedBase:
         """The base file of a file group of a new partition; see `initialise`."""
-        file_id = file_group_id(partition, group, data_partition)
         name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
         return EncodedBase(file_id, join(partition, name), *encode_base(self._version, name, [records]))
 
@@ -284,7 +276,8 @@ class MetadataWriter:
         for part in delta.parts:
             if part.begins:
                 count = part.groups or groups[part.partition]
-                self.lay_groups(part.partition, instant, count, part.data_partition, announce)
+                ids = file_group_ids(part.partition, count, part.data_partition)
+                self.lay_groups(part.partition, instant, ids, announce)
         work = self._by_file_group(delta, groups)
         if announce is nullcontext and len(work) <= FEW_NEARBY and is_nearby(self._storage):
             return self.put_logs([self._encoded(instant, token, *share) for share in work])

@@ -52,7 +52,7 @@ def missing_indexes(options: Options, properties: TableProperties) -> list[Asked
 def _asked(options: Options) -> Iterator[AskedIndex]:
     if options.is_set(keys.BLOOM_FILTERS) and options.get(keys.BLOOM_FILTERS):
         yield AskedIndex(bloom_filters.PARTITION, bloom_filters.PARTITION)
-    if options.is_set(keys.RECORD_INDEX) and options.get(keys.RECORD_INDEX):
+    if any(options.is_set(key) and options.get(key) for key in (keys.RECORD_INDEX, keys.RECORD_INDEX_BY_PARTITION)):
         yield AskedIndex(record_index.PARTITION, record_index.PARTITION)
     columns, name = options.get(keys.SECONDARY_INDEX_COLUMNS), options.get(keys.INDEX_NAME)
     for column in columns:

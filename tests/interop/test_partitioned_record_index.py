@@ -45,6 +45,44 @@ def without_keys_of_other_partitions(given: pa.Table, there: dict[tuple[str, str
 
 @only_when(FULL and not OLD, "make interop-full, by Apache Hudi 1.1 or later")
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_apache_hudi_goes_on_with_one_that_we_build_later(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    """Over its rows, with several file groups a partition: it finds each key in the one where its hash says."""
+    path, expected = tmp_path / "t", dict[tuple[str, str], str]()
+    options = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "part",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.write.table.version": "9",
+        **INDEX,
+    }
+    bare = {"hoodie.metadata.record.level.index.enable": "false", "hoodie.index.type": "SIMPLE"}
+    for turn, (writes, numbers) in enumerate(
+        [("them", range(20)), ("us", range(15, 30)), ("them", range(5, 35)), ("us", range(8))]
+    ):
+        given = rows(numbers, f"turn {turn}", turn)
+        if writes == "us":
+            hudimeta.Table(path, INDEX).upsert(given)
+        else:
+            given = without_keys_of_other_partitions(given, expected)
+            more = bare if turn == 0 else {}
+            hudi.write(path, given, {**options, **more}, operation="upsert", mode="append" if turn else "overwrite")
+        if turn == 0:
+            groups = {f"hoodie.metadata.record.level.index.{end}.filegroup.count": "3" for end in ("min", "max")}
+            hudimeta.Table(path, {**INDEX, **groups}).metadata.create_index(type="record_index")
+        expected.update({(row["id"], row["part"]): row["v"] for row in given.to_pylist()})
+        for found in (hudimeta.Table(path).scan().to_table(), hudi.read(path).table):
+            assert sorted(((r["id"], r["part"]), r["v"]) for r in found.to_pylist()) == sorted(expected.items()), turn
+        metadata = hudimeta.Table(path).metadata
+        assert len(metadata.file_groups("record_index")) == 6
+        assert metadata.validate().holds
+
+
+@only_when(FULL and not OLD, "make interop-full, by Apache Hudi 1.1 or later")
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("we_begin", [True, False], ids=["ours", "theirs"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_both_tell_equal_keys_of_two_partitions_apart(hudi: ApacheHudi, tmp_path: Path, kind: str, we_begin: bool) -> None:

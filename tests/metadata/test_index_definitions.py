@@ -14,7 +14,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import HudiWarning
-from hudimeta.errors import CorruptFileError, UnsupportedFeature
+from hudimeta.errors import CorruptFileError
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
 from hudimeta.table.properties import load, update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -135,11 +135,3 @@ def test_statistics_of_partitions_come_back_only_with_those_of_files(tmp_path: P
     assert sorted(kept) == (["column_stats", "files", "partition_stats"] if asked else ["files"])
     made.write(Operation.UPSERT, simple_rows(range(2), 2))
     made.check()
-
-
-def test_a_record_index_by_partition_is_not_rebuilt_as_one_over_the_table(tmp_path: Path) -> None:
-    made = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **NINE})
-    made.write(Operation.INSERT, simple_rows(range(6), 1))
-    Path(made.path, DEFAULT_PATH).unlink()
-    with pytest.raises(UnsupportedFeature, match="rebuilding a record index that is kept by partition"):
-        hudimeta.Table(made.path).metadata.rebuild()

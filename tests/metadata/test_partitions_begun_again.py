@@ -50,7 +50,8 @@ def begin_again(table: ModelledTable, partition: str, before_all_time: str, *, l
     source = index_source(session, timeline, schema, writer, listing, metadata.index_definitions)
     built = maintainer_for(partition).build(partition, source)
     content = [] if leave_out else [(group, records) for group, records in built.content if len(records)]
-    writer.initialise(partition, before_all_time, built.groups, content, after=metadata.timeline.last_time)
+    ids = built.file_ids(partition)
+    writer.initialise(partition, before_all_time, ids, content, after=metadata.timeline.last_time)
 
 
 def grown(path: Path, more: dict[str, str] | None = None) -> ModelledTable:

@@ -177,7 +177,7 @@ def test_an_index_by_partition_of_a_table_without_partitions(tmp_path: Path, mon
     """Apache Hudi makes such tables, which we do not, and calls their one partition nothing."""
     path, rows = str(tmp_path / "t"), simple_rows(range(4), 1).drop_columns(["part"])
     with monkeypatch.context() as as_apache_hudi:
-        as_apache_hudi.setattr("hudimeta.indexes.planned._is_by_partition", lambda *_: True)
+        as_apache_hudi.setattr("hudimeta.indexes.planned.is_by_partition", lambda *_: True)
         options = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.write.table.version": "9"}
         table = hudimeta.Table.create(path, rows.schema, "id", options=options)
     table.insert(rows.slice(0, 3))

@@ -17,6 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -34,8 +35,9 @@ from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, answers, record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
-from hudimeta.metadata.group_files import data_partition_of, file_stem, group_stem, spelt_in_ids
+from hudimeta.metadata.group_files import data_partition_of, spelling_in, spelt_in_ids
 from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.timeline import parse_instant
 
 __all__ = ["RecordIndexKeep", "estimated_groups", "key_changes", "too_many"]
@@ -96,29 +98,51 @@ class RecordIndexKeep:
         return IndexDelta()
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
-        """The keys of all rows of the newest file slices.
-
-        Raises:
-            UnsupportedFeature: An index by partition, of a table that has rows.
-        """
+        """The keys of all rows of the newest file slices."""
         definition = source.definitions.get(partition)
-        if definition is not None and definition.is_partitioned:
-            if len(source.listing):
-                hint = "Build it when the table is created, or use one index for the whole table."
-                raise UnsupportedFeature("building a record index by partition over rows that are there already", hint)
-            return BuiltIndex(0)
         found = source.entries([], lambda rows: single_array(rows[KEY_COLUMN]))
-        records = sum(len(texts) for _, texts in found)
-        groups = estimated_groups(records, source.options)
-        piles: list[list[pa.Table]] = [[] for _ in range(groups)]
-        for one, texts in found:
-            time = parse_instant(one.base_instant, source.properties.zone)
-            for group, at in by_group(texts, groups):
-                locations = _location(texts.take(at), one.partition_path, one.file_id)
-                piles[group].append(locations.append_column("instant_ms", _instants(locations, time)))
-        shards = [(group, _last_of_each(pa.concat_tables(pile), _keys)) for group, pile in enumerate(piles) if pile]
-        doubled = records > sum(len(rows) for _, rows in shards)
+        if definition is not None and definition.is_partitioned:
+            return _built_by_partition(found, source)
+        groups = estimated_groups(_count(found), source.options)
+        shards = _shards(found, groups, source)
+        doubled = _count(found) > sum(len(rows) for _, rows in shards)
         return BuiltIndex(groups, _encoded(shards, source), not doubled, Reach.TABLE if doubled else Reach.FILE_GROUP)
+
+
+_Found = Sequence[tuple[FileSlice, pa.Array]]
+"""File slices, each with the record keys of its rows."""
+
+
+def _count(found: _Found) -> int:
+    return sum(len(texts) for _, texts in found)
+
+
+def _shards(found: _Found, groups: int, source: IndexSource) -> list[tuple[int, pa.Table]]:
+    """The locations of the keys that each file group gets, those without keys left out; a doubled key has one."""
+    piles: list[list[pa.Table]] = [[] for _ in range(groups)]
+    for one, texts in found:
+        time = parse_instant(one.base_instant, source.properties.zone)
+        for group, at in by_group(texts, groups):
+            locations = _location(texts.take(at), one.partition_path, one.file_id)
+            piles[group].append(locations.append_column("instant_ms", _instants(locations, time)))
+    return [(group, _last_of_each(pa.concat_tables(pile), _keys)) for group, pile in enumerate(piles) if pile]
+
+
+def _built_by_partition(found: _Found, source: IndexSource) -> BuiltIndex:
+    """An index for each partition, with as many file groups as its rows suggest or as it has already."""
+    of_path: dict[str, list[tuple[FileSlice, pa.Array]]] = {}
+    for one, texts in found:
+        of_path.setdefault(one.partition_path, []).append((one, texts))
+    spellings = {data_partition_of(spelling): spelling for spelling in source.groups}
+    counts, shards = dict(source.groups), list[tuple[str, int, pa.Table]]()
+    for path, own in sorted(of_path.items()):
+        spelling = spellings.get(path) or _new_spelling(path)
+        groups = counts.setdefault(spelling, estimated_groups(_count(own), source.options, by_partition=True))
+        shards += [(spelling, number, rows) for number, rows in _shards(own, groups, source)]
+    first = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
+    placed = [(first[spelling] + number, rows) for spelling, number, rows in shards]
+    complete = _count(found) == sum(len(rows) for _, rows in placed)
+    return BuiltIndex(sum(counts.values()), _encoded(placed, source), complete, by_partition=counts)
 
 
 @dataclass(frozen=True)
@@ -137,9 +161,8 @@ class _Scope:
         definition = change.table.index_definitions.get(record_index.PARTITION)
         if definition is None or not definition.is_partitioned:
             return cls(None)
-        prefix = f"{file_stem(record_index.PARTITION)}-"
         listed = change.table.file_groups(record_index.PARTITION)
-        counts = Counter(group_stem(group.file_id).removeprefix(prefix) for group in listed)
+        counts = Counter(spelling_in(record_index.PARTITION, group.file_id) or "" for group in listed)
         groups = {data_partition_of(spelling): (spelling, count) for spelling, count in counts.items()}
         if len(groups) < len(counts):
             doubled = sorted(counts.keys() - {spelling for spelling, _ in groups.values()})
@@ -162,8 +185,8 @@ class _Scope:
             own, left = (table.filter(pc.equal(table["partition_path"], path)) for table in (rows, gone))
             spelling, count = self.groups.get(path) or (_new_spelling(path), 0)
             if len(own) or count:
-                records = record_index.encode_values(own, change.layout)
-                yield PartitionDelta(index, records, _keys(left), None, spelling, count or 1, begins=not count)
+                records, groups = record_index.encode_values(own, change.layout), count or change.least_groups
+                yield PartitionDelta(index, records, _keys(left), None, spelling, groups, begins=not count)
 
 
 def _new_spelling(path: str) -> str:
@@ -180,9 +203,18 @@ def _encoded(shards: Sequence[tuple[int, pa.Table]], source: IndexSource) -> Ite
         yield group, record_index.encode_values(rows, source.layout)
 
 
-def estimated_groups(records: int, options: Options) -> int:
-    """How many file groups a record index of so many records gets, for good: Hudi's estimate and its options."""
-    least, most = max(1, options.get(keys.RECORD_INDEX_MIN_GROUPS)), max(1, options.get(keys.RECORD_INDEX_MAX_GROUPS))
+def estimated_groups(records: int, options: Options, *, by_partition: bool = False) -> int:
+    """How many file groups a record index of so many records gets, for good: Hudi's estimate and its options.
+
+    Args:
+        records: In the index.
+        options: Of whoever makes it.
+        by_partition: They are those of one partition, which has file groups of its own.
+    """
+    bounds = (keys.RECORD_INDEX_MIN_GROUPS, keys.RECORD_INDEX_MAX_GROUPS)
+    if by_partition:
+        bounds = (keys.RECORD_INDEX_LEAST_OF_PARTITION, keys.RECORD_INDEX_MOST_OF_PARTITION)
+    least, most = (max(1, options.get(bound)) for bound in bounds)
     if least >= most:
         return least
     expected = math.ceil(records * options.get(keys.RECORD_INDEX_GROWTH))

@@ -253,6 +253,9 @@ def _secondary(facts: Facts) -> Iterator[Candidate]:
     lacks = record_index.PARTITION not in facts.ready
     if lacks and not _can_build(facts, record_index.PARTITION):
         return
+    known = facts.definitions.get(record_index.PARTITION)
+    if known is not None and known.is_partitioned:
+        return
     indexed = {d.source_fields for d in facts.definitions.values() if d.kind == "secondary_index"}
     names = dict.fromkeys(name for _, name in facts.samples.matching if isinstance(name, str))
     for name in names:
@@ -269,7 +272,8 @@ def _secondary(facts: Facts) -> Iterator[Candidate]:
 
 def _can_build(facts: Facts, kind: str) -> bool:
     try:
-        plan_index(facts.snapshot.properties, facts.session.snapshot_now().file_schema, facts.session.options, kind=kind)
+        schema = facts.session.snapshot_now().file_schema
+        plan_index(facts.snapshot.properties, schema, facts.session.options, facts.definitions, kind=kind)
     except HudiError:
         return False
     return True

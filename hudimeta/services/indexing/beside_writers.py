@@ -66,7 +66,9 @@ def plan(session: WriteSession, **asked: Any) -> IndexPlan:
 def _plan(session: WriteSession, timeline: Timeline, asked: Mapping[str, Any]) -> IndexPlan:
     if not session.properties.has_metadata_table:
         raise IndexNotReady(files.PARTITION, "not built: the first write, or t.metadata.rebuild(), builds it")
-    return plan_index(session.properties, session.snapshot_at(timeline).file_schema, session.options, **asked)
+    snapshot = session.snapshot_at(timeline)
+    known = {} if snapshot.metadata is None else snapshot.metadata.index_definitions
+    return plan_index(session.properties, snapshot.file_schema, session.options, known, **asked)
 
 
 def schedule(session: WriteSession, *, to_run: bool = False, **asked: Any) -> str:
@@ -146,7 +148,7 @@ def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexP
         return IndexPlan(name, known)
     if name not in PLANNERS:
         raise UnsupportedFeature(f"building {name}, whose definition the table does not have")
-    return plan_index(session.properties, session.snapshot_at(timeline).file_schema, session.options, kind=name)
+    return _plan(session, timeline, {"kind": name})
 
 
 def _make_ahead(session: WriteSession, the_plan: IndexPlan, instant: str, kept: dict[str, dict[Any, Any]]) -> IndexAhead | None:

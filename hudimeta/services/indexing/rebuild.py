@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, HudiWarning
+from hudimeta.config.options import RECORD_INDEX_BY_PARTITION
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
@@ -30,7 +32,8 @@ from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, compaction, group_merges, record_index, upkeep
 from hudimeta.metadata.completeness import knows_whole_table
-from hudimeta.metadata.group_files import FileGroup
+from hudimeta.metadata.group_files import FileGroup, spelling_in
+from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
@@ -89,7 +92,7 @@ def rebuild(session: WriteSession) -> RebuildReport:
     Raises:
         TableError: Writes are under way.
         ValidationFailed: What was built is not true; nothing of it is used.
-        UnsupportedFeature: The table has a record index that is kept by partition.
+        CorruptFileError: It has a record index by partition without its definition, and the options ask for none.
     """
     begin = time.perf_counter()
     session.coordinator.recover()
@@ -137,8 +140,9 @@ def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
         known = all(table.file_groups(name) for name in table.ready)
     except (MetadataError, CorruptFileError, NotFound):
         return None
-    if record_index.PARTITION in lost:
-        raise _kept_by_partition()
+    if record_index.PARTITION in lost and not session.options.get(RECORD_INDEX_BY_PARTITION):
+        hint = f"Open the table with {RECORD_INDEX_BY_PARTITION.key}=true, which describes it, or restore the file from a copy."
+        raise CorruptFileError(DEFAULT_PATH, 0, "the definition of record_index, which is kept by partition", "none", hint)
     return table if known and not lost else None
 
 
@@ -188,12 +192,15 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
 
 def _contents(source: IndexSource, table: MetadataTable, name: str) -> Iterator[tuple[FileGroup, KeyValues]]:
     """New content for each file group of a metadata partition, in as many groups as it has."""
-    groups = table.file_groups(name)
-    built = maintainer_for(name).build(name, replace(source, options=of_so_many(source.options, len(groups))))
-    if built.groups != len(groups):
+    groups = {group.file_id: group for group in table.file_groups(name)}
+    have = Counter(spelling for group in groups if (spelling := spelling_in(name, group)) is not None)
+    options = of_so_many(source.options, len(groups))
+    built = maintainer_for(name).build(name, replace(source, options=options, groups=have))
+    ids = built.file_ids(name)
+    if set(ids) != groups.keys():
         raise UnsupportedFeature(f"rebuilding {name} with {len(groups)} file groups", "Drop the index and create it again.")
     for number, content in every_group(built.groups, built.content):
-        yield groups[number], content
+        yield groups[ids[number]], content
 
 
 # In its place
@@ -225,16 +232,9 @@ def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
         return indexes_of_table(properties, schema, session.options)
     names = properties.metadata_partitions
     planned, left_out = planned_again(session.storage, properties, names, schema, session.options)
-    if record_index.PARTITION in left_out:
-        raise _kept_by_partition()
     for name in left_out:
         warnings.warn(f"{name} is not built again: its definition is gone, create it anew", HudiWarning, stacklevel=2)
     return planned
-
-
-def _kept_by_partition() -> UnsupportedFeature:
-    hint = "Drop it with t.metadata.drop_index, and make one over the whole table afterwards."
-    return UnsupportedFeature("rebuilding a record index that is kept by partition", hint)
 
 
 # Both

@@ -135,10 +135,19 @@ class _Shared:
     timezone: str | None
     proven: frozenset[str]
     proof_limit: int
+    least_groups: int
 
     @classmethod
     def of(cls, change: CommitChange) -> _Shared:
-        return cls(change.timeline, change.schema, change.same_rows, change.timezone, change.proven, change.proof_limit)
+        return cls(
+            change.timeline,
+            change.schema,
+            change.same_rows,
+            change.timezone,
+            change.proven,
+            change.proof_limit,
+            change.least_groups,
+        )
 
 
 @dataclass(frozen=True)
@@ -194,6 +203,7 @@ class _ShareWriter:
             timezone=shared.timezone,
             proven=shared.proven,
             proof_limit=limit if asks else 0,
+            least_groups=shared.least_groups,
         )
         delta = maintainer_for(name).delta(name, change)
         changes = MetadataDelta([part for part in delta.parts if len(part)])

@@ -12,7 +12,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import HudiWarning
-from hudimeta.errors import CorruptFileError, StorageError, TableError, UnsupportedFeature
+from hudimeta.errors import CorruptFileError, StorageError, TableError
 from hudimeta.services.indexing import rebuild
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -83,17 +83,6 @@ def test_recorded_tables_are_rebuilt_and_go_on(rich_table: Unpack, name: str) ->
     assert {part.partition for part in report.parts} == set(table.metadata.ready)
     assert table.metadata.validate().holds
     assert table.scan().to_table().num_rows == before
-
-
-def test_a_record_index_by_partition_is_refused_before_anything_changes(rich_table: Unpack) -> None:
-    path = rich_table("part_rli", fresh=True)
-    with pytest.raises(UnsupportedFeature, match="by partition"):
-        hudimeta.Table(path).metadata.rebuild()
-    assert hudimeta.Table(path).metadata.validate().holds
-    shutil.rmtree(path / ".hoodie/metadata/.hoodie")
-    with pytest.raises(UnsupportedFeature, match="by partition"):
-        hudimeta.Table(path).metadata.rebuild()
-    assert hudimeta.Table(path).properties.has_metadata_table  # nothing was switched off
 
 
 def test_indexes_stay_and_are_kept_after_a_rebuild(tmp_path: Path) -> None:
