@@ -383,6 +383,9 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
     """
     if found.whole_table or found.newest is None:
         return snapshot
-    later = () if found.end is None else (i.time for i in snapshot.timeline.writes_between(found.end))
-    unseen = (time for time in later if time <= (found.newest or ""))
-    return snapshot.at(found.newest, check=False, unseen=unseen, as_now=True)
+    later = () if found.end is None else snapshot.timeline.writes_between(found.end)
+    unseen = [i for i in later if i.time <= found.newest]
+    if unseen and snapshot.properties.type is TableType.COPY_ON_WRITE and snapshot.properties.populate_meta:
+        # A clustering moves rows as they were when it was planned, and what it took out may be cleaned: its files serve.
+        unseen = [i for i in unseen if snapshot.timeline.metadata(i).get("operationType") not in COPYING_OPERATIONS]
+    return snapshot.at(found.newest, check=False, unseen=(i.time for i in unseen), as_now=True)

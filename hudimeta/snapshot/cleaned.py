@@ -94,14 +94,16 @@ def refuse_lost(snapshot: Snapshot, latest: Snapshot) -> None:
 
 
 def lost_slices(snapshot: Snapshot, latest: Snapshot) -> Slices:
-    """The file slices of a moment that cleans after it removed, where some of these name no instant that they keep.
+    """The file slices of a moment that cleans after it removed, where what these say that they keep does not bind them.
+
+    Nor does it where the moment leaves out writes that were completed later: cleans keep what moments with them need.
 
     Args:
         snapshot: As of a moment. The active cleans after it are read, and archived ones if it lies before the active timeline.
         latest: The same table without a moment.
     """
     cleaned = _Cleaned.after(snapshot)
-    return _lost(snapshot, latest, cleaned.archived) if cleaned.unbound else {}
+    return _lost(snapshot, latest, cleaned.archived) if cleaned.unbound or snapshot.unseen else {}
 
 
 def newest_removed(snapshot: Snapshot, moment: str, unseen: frozenset[str]) -> Slices:
