@@ -80,8 +80,7 @@ class Coordinator:
         self._rolling, self._writer = rolling or RollingKeys(), TimelineWriter(self._storage, properties.timeline_folder)
         self._recovery = Recovery(self._storage, properties, lock, times, restorer, self._patience_s)
         self.notes: list[str] = []  # of the last publication
-        self.published_on: Timeline | None = None
-        """The timeline as the last publication found it; its own instant is not completed there."""
+        self.published_on: Timeline | None = None  # as the last publication found it: its own instant is not completed there
         self._held, self._publishes, self._begun = contextlib.ExitStack(), False, dict[str, Begun]()
 
     @property
@@ -229,33 +228,8 @@ class Coordinator:
         return completion
 
     def _publish_locked(self, write: OpenWrite, ready: Ready) -> tuple[str, Publication]:
-        publication, timeline = ready.publication, self._properties.load_timeline(self._storage)
-        if ready.timeline is not None:
-            timeline.following(ready.timeline)
-        elif publication.known is not None:
-            timeline.following(publication.known.data_timeline)
-        dead = take_back_dead(self._storage, timeline, self._properties, self._patience_s)
-        if dead:
-            self.notes.append(f"builds of indexes that died were taken back: {', '.join(dead)}")
-            timeline = self._properties.load_timeline(self._storage)
-        check_still_ours(timeline, write)
-        refuse_undone(timeline, write)
-        if dead or self._metadata is None or may_have_other_indexes(timeline, publication.known):
-            self._check_metadata_is_known(write)
-        name = write.operation.value
-        refuse_repeated(publication.extra, timeline, name)
-        if write.action is not Action.COMPACTION:
-            # What others add to a file group meanwhile lies on top of a compaction's base file.
-            with conflicts_metered(self._storage):
-                if publication.settling is not None:
-                    publication = publication.settling.under_lock(timeline)
-                else:
-                    keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
-                    check_conflicts(timeline, write.seen, name, publication.changed, keyed, own=write.instant)
-            if not write.runs_a_plan:
-                check_schema(timeline, write.seen, name, publication.avro_schema, write.instant)
-        if write.runs_a_plan and self._concurrency.prefers_writers:
-            give_way_to_writers(self._storage, timeline, name, publication.changed, alone=True, patience_s=self._patience_s)
+        timeline = self._listed_to_publish(write, ready)
+        publication = self._beside_others(write, ready.publication, timeline)
         extra = entries_of(self._properties, publication, self._rolling, timeline, self.notes)
         if self._metadata is not None:
             extra |= self._metadata.commit(
@@ -287,6 +261,40 @@ class Coordinator:
         except StorageError as error:
             refuse_unpublished(self._storage, self._properties, write, error)
         return completion, publication
+
+    def _listed_to_publish(self, write: OpenWrite, ready: Ready) -> Timeline:
+        """The timeline under the lock, on which the write may still be published."""
+        timeline, known = self._properties.load_timeline(self._storage), ready.publication.known
+        earlier = ready.timeline if ready.timeline is not None or known is None else known.data_timeline
+        if earlier is not None:
+            timeline.following(earlier)
+        dead = take_back_dead(self._storage, timeline, self._properties, self._patience_s)
+        if dead:
+            self.notes.append(f"builds of indexes that died were taken back: {', '.join(dead)}")
+            timeline = self._properties.load_timeline(self._storage)
+        check_still_ours(timeline, write)
+        refuse_undone(timeline, write)
+        if dead or self._metadata is None or may_have_other_indexes(timeline, known):
+            self._check_metadata_is_known(write)
+        refuse_repeated(ready.publication.extra, timeline, write.operation.value)
+        return timeline
+
+    def _beside_others(self, write: OpenWrite, publication: Publication, timeline: Timeline) -> Publication:
+        """What is published beside what others have published meanwhile; refused where it contradicts that."""
+        name = write.operation.value
+        if write.action is not Action.COMPACTION:
+            # What others add to a file group meanwhile lies on top of a compaction's base file.
+            with conflicts_metered(self._storage):
+                if publication.settling is not None:
+                    publication = publication.settling.under_lock(timeline)
+                else:
+                    keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
+                    check_conflicts(timeline, write.seen, name, publication.changed, keyed, own=write.instant)
+            if not write.runs_a_plan:
+                check_schema(timeline, write.seen, name, publication.avro_schema, write.instant)
+        if write.runs_a_plan and self._concurrency.prefers_writers:
+            give_way_to_writers(self._storage, timeline, name, publication.changed, alone=True, patience_s=self._patience_s)
+        return publication
 
     def running(self, instant: str, action: Action) -> contextlib.AbstractContextManager[tuple[Timeline, Instant]]:
         """Run a planned service alone; see `commit.planned_runs.running`."""

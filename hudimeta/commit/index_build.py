@@ -30,7 +30,7 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.expression_index.facts import stated_timezone
 from hudimeta.indexes.lost_definitions import refuse_lost_definitions
 from hudimeta.indexes.plan import IndexPlan, plan_index
-from hudimeta.indexes.protocol import BuiltIndex, IndexSource
+from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
@@ -50,6 +50,7 @@ from hudimeta.metadata.indexing import (
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import EncodedBase, MetadataWriter
 from hudimeta.reports import Report
+from hudimeta.storage import Storage
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
@@ -188,23 +189,13 @@ def build_index(
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine())
     source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)
-    later = None if ahead is None else changes_since(ahead, source)
-    if ahead is not None and later is not None:
-        ids = file_group_ids(plan.partition, ahead.groups)
-        content = _Content(ids, ahead.complete, ahead.records + later.more, ready=ahead.files, changes=later.groups)
-    else:
-        content = _Content.of(plan.partition, maintainer_for(plan.partition).build(plan.partition, source))
+    content = _Content.of(plan.partition, source, ahead)
     instant = planned.time if planned is not None else indexing_instant(storage, timeline, times)
     upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
     zone = None if plan.definition is None else stated_timezone(plan.definition, schema, session.options, properties)
     proven = knows_whole_table(plan.partition) and content.complete
-    if planned is None:
-        announce(storage, timeline, instant, [plan.partition], upto)
-    elif planned.state is State.INFLIGHT:  # of a run of Apache Hudi that died
-        take_back_build(storage, timeline, instant, [plan.partition])
-    else:
-        begin_run(storage, timeline, instant)
+    _begin_building(storage, timeline, instant, plan.partition, planned)
     try:
         update(storage, {}, anew=True)  # what names the partition that goes, and is still under way, must not arrive later
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
@@ -224,6 +215,15 @@ def build_index(
         # back what the metadata table has there. So the newest must not be the one at which this index was built.
         record_proof(session, {plan.partition: proven}, newest=True)
     return IndexReport(plan.partition, "built", instant, len(content.ids), content.records, time.perf_counter() - begin)
+
+
+def _begin_building(storage: Storage, timeline: Timeline, instant: str, partition: str, planned: Instant | None) -> None:
+    if planned is None:
+        announce(storage, timeline, instant, [partition], newest_write(timeline))
+    elif planned.state is State.INFLIGHT:  # of a run of Apache Hudi that died
+        take_back_build(storage, timeline, instant, [partition])
+    else:
+        begin_run(storage, timeline, instant)
 
 
 def record_proof(session: WriteSession, indexes: Mapping[str, bool], *, newest: bool = False) -> None:
@@ -317,7 +317,12 @@ class _Content:
     changes: Mapping[int, PartitionDelta] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, partition: str, built: BuiltIndex) -> _Content:
+    def of(cls, partition: str, source: IndexSource, ahead: IndexAhead | None) -> _Content:
+        later = None if ahead is None else changes_since(ahead, source)
+        if ahead is not None and later is not None:
+            ids = file_group_ids(partition, ahead.groups)
+            return cls(ids, ahead.complete, ahead.records + later.more, ready=ahead.files, changes=later.groups)
+        built = maintainer_for(partition).build(partition, source)
         return cls(built.file_ids(partition), built.complete, made=every_group(built.groups, built.content))
 
     def write(self, writer: MetadataWriter, partition: str, instant: str, after: str) -> None:

@@ -43,11 +43,11 @@ from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.first_schema import with_first_schema
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.placement import FileSizing
+from hudimeta.write.placing import check_ages
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
 from hudimeta.write.rows_in import batches_of, joined_batches
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
-    check_ages,
     overwritten,
     publish,
     replaced_by,

@@ -14,7 +14,6 @@ from hudimeta.commit.report import REPORT_KEY, CommitReport
 from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.keys import generated_keys
@@ -31,12 +30,11 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.carried_keys import CARRIED_NOTE, carries_keys
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.default_values import DefaultValues
-from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, refuse_unheeded, settle_duplicates
+from hudimeta.write.duplicates import combines, refuse_unheeded
 from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.no_rows import NO_ROWS, commits_no_rows, nothing_left
-from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, partition_batch
-from hudimeta.write.placement import FileSizing
+from hudimeta.write.placing import INSERTS, KEYED, PlacedBatch, place
 from hudimeta.write.renewed_rings import renew_rings
 from hudimeta.write.settling import Settlement
 from hudimeta.write.table_files import TableFiles
@@ -45,7 +43,6 @@ from hudimeta.write.write_result import WriteResult
 __all__ = [
     "WriteResult",
     "Prepared",
-    "check_ages",
     "delete_partitions",
     "overwritten",
     "prepare",
@@ -55,9 +52,6 @@ __all__ = [
     "write_prepared",
     "write_rows",
 ]
-
-_KEYED = (Operation.UPSERT, Operation.DELETE)
-_INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
     if ensure_metadata(session):
         table = TableFiles.now(session)
         prepared = make(table)
-    listed = table.lookup.begin(prepared.batch) if operation in _KEYED else list_ahead(table.snapshot)
+    listed = table.lookup.begin(prepared.batch) if operation in KEYED else list_ahead(table.snapshot)
     with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
         listed()
         if begun is not table.snapshot.timeline:
@@ -186,7 +180,7 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
     if carried and CARRIED_NOTE not in session.notes:
         session.notes.append(CARRIED_NOTE)
     rules = combining_rules(session.properties, session.rules)
-    whole_table = operation in _KEYED and table.lookup.choice.is_global
+    whole_table = operation in KEYED and table.lookup.choice.is_global
     if operation is Operation.DELETE:
         named = keys_only_batch(rows, generator, table.snapshot.file_schema, session.rules, whole_table=whole_table)
         return Prepared(table.lookup.one_a_key(named, rules), table.snapshot.file_schema)
@@ -198,7 +192,7 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
         refuse_long_values(batch.rows, batch.keys, table.facts_wanted())
     if not whole_table:  # else a row may stay where it is, whatever its partition
         check_new_partitions(session.storage, batch)
-    if combines(session.options, operation) or (operation in _INSERTS and table.lookup.fixes_places):
+    if combines(session.options, operation) or (operation in INSERTS and table.lookup.fixes_places):
         # An overwrite replaces the partition of each of its rows.
         batch = combine(batch, rules) if operation.overwrites else table.lookup.one_a_key(batch, rules)
     if operation is Operation.BULK_INSERT:
@@ -216,41 +210,12 @@ def write_batch(
     first_task: int = 0,
 ) -> WriteResult:
     """Write the files of a batch; nothing becomes visible. `first_task` keeps write tokens apart from those of other tasks."""
-    batch, operation = prepared.batch, write.operation
-    index, unmatched, dropped, asked, hits, moved = "", 0, 0, 0, 0, 0
-    replaced: dict[str, list[str]] = {}
-    touched: Sequence[str] = ()
-    sizing = FileSizing.of(session, table.snapshot.timeline, operation)
-    policy = duplicate_policy(session.options, operation)
+    operation, replaced, touched = write.operation, dict[str, list[str]](), list[str]()
     if operation.replaces_groups:
-        touched = overwritten(session, table.snapshot, operation, batch.partitions.unique().to_pylist())
+        touched = overwritten(session, table.snapshot, operation, prepared.batch.partitions.unique().to_pylist())
         replaced = replaced_by(table.snapshot, operation, touched)
-    keyed = operation in _KEYED or (operation in _INSERTS and table.lookup.fixes_places)
-    if keyed and policy is DuplicatePolicy.NONE and batch.keys is not None:
-        with timings.phase("look-up"):
-            found = table.lookup.find(batch)
-        batch, settled = found.batch, found.settled
-        small = older_than(write.instant, found.files)
-        inserts = operation is not Operation.DELETE
-        plan = plan_tagged(batch, settled.tagging, small, sizing, insert_rest=inserts, moved_keys=settled.moved_keys)
-        index, unmatched, asked, hits, moved = found.text, found.unmatched, found.asked, found.hits, settled.moved
-    elif policy is not DuplicatePolicy.NONE and batch.keys is not None:
-        with timings.phase("look-up"):
-            tagging, files = table.lookup.held(batch)
-        index, asked, hits = str(tagging), tagging.asked, tagging.hits
-        fresh = settle_duplicates(batch, tagging.row, policy)
-        dropped = len(batch) - len(fresh)
-        plan = plan_inserts(batch, older_than(write.instant, files) if sizing.small_limit else {}, sizing, fresh)
-    elif operation in (Operation.INSERT, Operation.UPSERT):
-        partitions = batch.partitions.unique().to_pylist()
-        small = older_than(write.instant, table.snapshot.key_files(partitions)) if sizing.small_limit else {}
-        plan = plan_inserts(batch, small, sizing)
-    elif operation is Operation.DELETE_PARTITION:
-        plan = WritePlan()
-    else:
-        new_groups = table.lookup.new_groups(batch)
-        plan = plan_inserts(batch, {}, sizing) if new_groups is None else plan_new_groups(batch, new_groups)
-    check_ages(plan, write)
+    placed = place(session, table, write, prepared.batch, timings)
+    batch, plan = placed.batch, placed.plan
     if prepared.defaults is not None:
         batch = prepared.defaults.given_to(batch, plan.fresh)
     if batch.keys is None:
@@ -259,11 +224,10 @@ def write_batch(
     with timings.phase("write"):
         writers = FileWriters.of(session, table, write, prepared.schema, prepared.only)
         written = execute_pieces(plan.pieces, batch, writers, session.engine, WriteToken(first_task))
-    looked_up = keyed or policy is not DuplicatePolicy.NONE
-    sole: frozenset[str] | None = _sole_partitions(plan, looked_up, operation) | set(touched)
-    if looked_up and table.lookup.choice.is_global and sole:
+    sole: frozenset[str] | None = _sole_partitions(placed, operation) | set(touched)
+    if placed.is_looked_up and table.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere
-    facts = (index, unmatched, dropped, asked, hits, moved)
+    facts = (placed.index, placed.unmatched, placed.dropped, placed.looked_up, placed.found, placed.moved)
     return WriteResult(written.all_files, replaced, sole, *facts, written, prepared.rests_on_rows)
 
 
@@ -290,28 +254,12 @@ def replaced_by(snapshot: Snapshot, operation: Operation, partitions: Sequence[s
     return {partition: [f.file_id for f in found] for partition, found in files.items() if found}
 
 
-def older_than(instant: str, files: Mapping[str, Sequence[KeyFile]]) -> dict[str, list[KeyFile]]:
-    """Files of slices that began before an instant: a file of that instant would not be seen above a younger one."""
-    return {partition: [f for f in found if f.newest_instant < instant] for partition, found in files.items()}
-
-
-def check_ages(plan: WritePlan, write: OpenWrite) -> None:
-    """Refuse to change file groups that another write with a later instant changed already: readers would not see it.
-
-    Raises:
-        CommitConflict: With the other write; a write with a new instant can do it.
-    """
-    for rewrite in plan.rewrites:
-        if rewrite.base.newest_instant >= write.instant:
-            group = (rewrite.partition_path, rewrite.base.file_id)
-            raise CommitConflict(write.operation.value, [group], rewrite.base.newest_instant)
-
-
-def _sole_partitions(plan: WritePlan, looked_up: bool, operation: Operation) -> frozenset[str]:
+def _sole_partitions(placed: PlacedBatch, operation: Operation) -> frozenset[str]:
     """Partitions to which nobody else may have added rows meanwhile: see `check_conflicts`."""
+    plan = placed.plan
     if operation.overwrites:
         return frozenset(n.partition_path for n in plan.new_groups)
-    if not looked_up or operation is Operation.DELETE:
+    if not placed.is_looked_up or operation is Operation.DELETE:
         return frozenset()
     grown = {n.partition_path for n in plan.new_groups}
     return frozenset(grown | {r.partition_path for r in plan.rewrites if len(r.inserted)})

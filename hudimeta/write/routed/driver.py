@@ -27,6 +27,7 @@ from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.duplicates import combines
 from hudimeta.write.no_rows import NO_ROWS, commits_no_rows, nothing_left
 from hudimeta.write.placement import FileSizing
+from hudimeta.write.placing import check_ages, older_than
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.counted import CountingExecutors
@@ -43,8 +44,6 @@ from hudimeta.write.routed.writing import PieceWriter, shared_out
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     Prepared,
-    check_ages,
-    older_than,
     overwritten,
     publish,
     replaced_by,
