@@ -29,6 +29,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import reads_ahead, waiting_engine
 from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.stated_sizes import listed_as_stated, refuse_lost_files
@@ -130,13 +131,18 @@ def lay_out_indexes(
         definitions,
     )
     writer.create(properties.name)
-    complete = {}
-    for number, one in enumerate(planned):
+
+    def lay_out(one: PlannedIndex) -> bool:
         built = maintainer_for(one.partition).build(one.partition, source)
-        writer.initialise(one.partition, f"{number:017d}", built.file_ids(one.partition), built.content)
-        if knows_whole_table(one.partition):
-            complete[one.partition] = built.complete
-    return complete
+        writer.initialise(one.partition, f"{planned.index(one):017d}", built.file_ids(one.partition), built.content)
+        return built.complete
+
+    if len(source.listing) or not reads_ahead(storage):
+        complete = [lay_out(one) for one in planned]
+    else:  # of a table without files they are nothing but requests, which wait for a store side by side
+        complete = waiting_engine(LocalEngine(), storage).map(lay_out, planned)
+    found = zip(planned, complete, strict=True)
+    return {one.partition: known for one, known in found if knows_whole_table(one.partition)}
 
 
 def _waiting(storage: Storage, properties: TableProperties, timeline: Timeline) -> dict[str, IndexDefinition]:

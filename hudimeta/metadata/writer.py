@@ -176,15 +176,18 @@ class MetadataWriter:
 
     def lay_groups(self, partition: str, instant: str, ids: Sequence[str], announce: Announce = nullcontext) -> None:
         """Put the empty log of each file group; see `initialise` and `write_logs`."""
-        self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
+        metafile = join(partition, PARTITION_METAFILE)
         block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, _EMPTY_DELETE)
         paths = [join(partition, f".{file_id}_{instant}.log.1_{WRITE_TOKEN}") for file_id in ids]
 
         def put(path: str) -> None:
+            if path == metafile:
+                self._storage.put(path, partition_metafile(FIRST_INSTANT, 1))
+                return
             with announce(path):
                 self._storage.put(path, block)
 
-        self._run_all(put, paths)
+        self._run_all(put, [metafile, *paths])
 
     def _properties(self, table_name: str) -> bytes:
         name = f"{table_name}_metadata"

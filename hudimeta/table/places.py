@@ -11,12 +11,14 @@ from hudimeta.config import HudiWarning
 from hudimeta.errors import HudiError, TableNotFound
 from hudimeta.redaction import hidden
 from hudimeta.storage import absolute_location, open_storage
+from hudimeta.storage.at_once import at_once
 from hudimeta.table.globs import has_glob, literal_glob, matches
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 
 __all__ = ["Place", "file_above", "find_places", "naming_table_above", "place_within", "table_above"]
 
 _HUDI_FOLDER = PROPERTIES_PATH.partition("/")[0]
+_OF_TABLES = (PROPERTIES_PATH, BACKUP_PATH)
 _OTHER_FORMATS = (("_delta_log", "Delta Lake", "deltalake"), ("metadata", "Apache Iceberg", "pyiceberg"))
 _NAMED = 5
 """Folders that a message names; it counts the others."""
@@ -90,8 +92,10 @@ def table_above(path: str, options: Mapping[str, str]) -> str | None:
         options: Of the table, for the store.
     """
     root, names = _parts(absolute_location(path))
-    above = (_joined(root, names[:depth]) for depth in range(len(names) - 1, 0, -1))
-    return next((folder for folder in above if _is_table(folder, options)), None)
+    above = [_joined(root, names[:depth]) for depth in range(len(names) - 1, 0, -1)]
+    asked = [(folder, path) for folder in above for path in _OF_TABLES]
+    there = at_once(lambda one: _is_file(*one, options), asked)
+    return next((folder for (folder, _), is_there in zip(asked, there, strict=True) if is_there), None)
 
 
 def file_above(path: str) -> str | None:
@@ -209,9 +213,16 @@ def _is_table(folder: str, options: Mapping[str, str]) -> bool:
         return False  # who may not look there opens no table there either
 
 
+def _is_file(folder: str, path: str, options: Mapping[str, str]) -> bool:
+    try:
+        return open_storage(folder, options).is_file(path)
+    except HudiError:
+        return False
+
+
 def _has_properties(folder: str, options: Mapping[str, str]) -> bool:
     storage = open_storage(folder, options)
-    return any(storage.is_file(path) for path in (PROPERTIES_PATH, BACKUP_PATH))
+    return any(storage.is_file(path) for path in _OF_TABLES)
 
 
 def _parts(location: str) -> tuple[str, list[str]]:

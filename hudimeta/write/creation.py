@@ -31,6 +31,7 @@ from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
+from hudimeta.storage.at_once import at_once
 from hudimeta.table.create import NewTable, create_table_layout
 from hudimeta.table.discovery import file_of_a_table
 from hudimeta.table.key_generator import KeyGeneratorType
@@ -71,9 +72,7 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     _check_stands_alone(storage, options)
     with table_lock(storage, options, properties.name).held():
         _check_nothing_is_here(storage)
-        storage.delete_folder(METADATA_ROOT)
-        storage.delete(DEFAULT_PATH)
-        storage.delete_folder(RULES_FOLDER)
+        _remove_leftovers(storage)
         if rules is not None:
             put_rules(storage, rules)
         if properties.has_metadata_table:
@@ -82,13 +81,25 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
         return create_table_layout(storage, properties, clock)
 
 
+def _remove_leftovers(storage: Storage) -> None:
+    """What a creation that died may have left."""
+
+    def remove(path: str) -> None:
+        if path == DEFAULT_PATH:
+            storage.delete(path)
+        else:
+            storage.delete_folder(path)
+
+    at_once(remove, (METADATA_ROOT, DEFAULT_PATH, RULES_FOLDER), storage)
+
+
 def _check_nothing_is_here(storage: Storage) -> None:
     place = storage.stat("")
     file = file_above(storage.root) if place is None else None if place.is_folder else "this"
     if file is not None:
         hint = f"Choose another path: {file} is a file."
         raise ConfigError("path", storage.root, "a folder, or a path where nothing is yet", hint)
-    if any(storage.is_file(path) for path in (PROPERTIES_PATH, BACKUP_PATH)):
+    if any(at_once(storage.is_file, (PROPERTIES_PATH, BACKUP_PATH), storage)):
         raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")
     if any(not entry.is_folder for entry in storage.list(DEFAULT_FOLDER)):
         raise TableError(

@@ -92,3 +92,26 @@ def test_a_record_index_is_looked_into_beside_what_does_not_need_it(
     monkeypatch.undo()
     assert hudimeta.Table(path).scan().to_table()["id"].to_pylist() == ["b"]
     hudimeta.Table(path).metadata.validate().raise_if_differs()
+
+
+@pytest.mark.parametrize(
+    ("among", "together"),
+    [
+        (r"\.hoodie/timeline/\d+\.deltacommit\.requested$", 3),
+        (r"\.hoodie_partition_metadata$|\.log\.1_0-0-0$", 8),
+    ],
+    ids=["the beginnings of three partitions", "their files"],
+)
+def test_a_new_table_lays_its_metadata_partitions_out_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str, together: int
+) -> None:
+    options = {"hoodie.metadata.record.index.min.filegroup.count": "2"}
+    far = FarAway(meeting=together, among=among)
+    far.begin(monkeypatch)
+    hudimeta.Table.create(tmp_path / "t", ROWS.schema, key="id", indexes=["column_stats", "record_index"], options=options)
+    assert far.most >= together
+    monkeypatch.undo()
+    table = hudimeta.Table(tmp_path / "t")
+    table.upsert(ROWS)
+    assert table.metadata.validate().holds
+    assert sorted(table.metadata.ready) == ["column_stats", "files", "record_index"]
