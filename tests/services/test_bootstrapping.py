@@ -112,6 +112,17 @@ def test_a_table_that_is_bootstrapped_keeps_its_options(tmp_path: Path) -> None:
     assert table.scan().count() == len(ROWS) + 1
 
 
+@pytest.mark.parametrize("style", ["true", "false"])
+def test_without_partitions_any_style_of_folders_will_do(tmp_path: Path, style: str) -> None:
+    """As options that a user gives to all tables may say."""
+    (tmp_path / "source").mkdir()
+    pq.write_table(pa.table({"id": ["a", "b"], "x": [1, 2]}), tmp_path / "source" / "f.parquet")
+    options = {"hoodie.datasource.write.hive_style_partitioning": style}
+    hudimeta.bootstrap(tmp_path / "source", tmp_path / "t", "id", options=options)
+    Table(tmp_path / "t", options).upsert({"id": ["b"], "x": [3]})
+    assert Table(tmp_path / "t").scan("x > 1", columns=["id", "x"]).to_table().to_pylist() == [{"id": "b", "x": 3}]
+
+
 def test_orc_files_are_copied(tmp_path: Path) -> None:
     source = dataset(tmp_path / "source", "orc")
     with pytest.raises(UnsupportedFeature, match="ORC"):

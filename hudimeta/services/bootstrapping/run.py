@@ -108,7 +108,9 @@ def bootstrap(
 
 
 def _with_style(options: Options, the_plan: BootstrapPlan) -> Options:
-    """Options with what the folders of the source say of the table's."""
+    """Options with what the folders of the source say of the table's; without partitions they say nothing."""
+    if not options.get(keys.PARTITION_PATH):
+        return options
     if options.is_set(keys.HIVE_STYLE) and options.get(keys.HIVE_STYLE) is not the_plan.hive_style:
         said = str(options.get(keys.HIVE_STYLE)).lower()
         raise ConfigError(keys.HIVE_STYLE.key, said, f"{str(the_plan.hive_style).lower()}, as the source's folders are called")
