@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.indexes.planned import FIRST_WITH_INDEX_VERSIONS, PlannedIndex, planned_indexes
-from hudimeta.metadata import column_stats, partition_stats, secondary_index
+from hudimeta.metadata import column_stats, partition_stats, record_index, secondary_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.storage import Storage
@@ -32,18 +32,23 @@ def planned_again(
         names: Metadata partitions that it had.
         schema: Data columns of the table.
         options: Of whoever builds: they define what has no definition.
+
+    Raises:
+        ConfigError: A definition is lost, and the options do not fit the table.
     """
     path = properties.index_defs_path or DEFAULT_PATH
     try:
         definitions = decode_definitions(storage.read(path), path)
     except (NotFound, CorruptFileError):
         definitions = {}
-    asked = {
-        one.partition: one.definition for one in planned_indexes(schema, options, properties.version, properties.is_partitioned)
-    }
+    wanted = {"files", *names}
+    asked: dict[str, IndexDefinition | None] = {}
+    rests_on = {column_stats.PARTITION} if partition_stats.PARTITION in wanted else set()
+    if any(_is_defined(name, properties.version) for name in (wanted | rests_on) - definitions.keys()):
+        asked_for = planned_indexes(schema, options, properties.version, properties.is_partitioned)
+        asked = {one.partition: one.definition for one in asked_for}
     planned: list[PlannedIndex] = []
     left_out: list[str] = []
-    wanted = {"files", *names}
     if partition_stats.PARTITION in wanted and {**definitions, **asked}.get(column_stats.PARTITION) is not None:
         wanted.add(column_stats.PARTITION)  # Apache Hudi keeps the one only beside the other, and may have died dropping both
     for name in sorted(wanted, key=_place):
@@ -58,6 +63,13 @@ def planned_again(
 
 def _place(name: str) -> tuple[int, str]:
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER) + (name == partition_stats.PARTITION), name)
+
+
+def _is_defined(name: str, version: int) -> bool:
+    """Whether an index is nothing without a definition; only of those are options asked, which may not fit the table."""
+    if name == record_index.PARTITION:
+        return version >= FIRST_WITH_INDEX_VERSIONS
+    return name == column_stats.PARTITION or name.startswith((secondary_index.PREFIX, _EXPRESSIONS))
 
 
 def _can_be_built(name: str, definition: IndexDefinition | None, schema: pa.Schema, version: int) -> bool:

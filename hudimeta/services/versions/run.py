@@ -264,7 +264,8 @@ def _metadata_anew(session: WriteSession, partitions: tuple[str, ...]) -> str:
     timeline = properties.load_timeline(storage)
     schema = session.snapshot_at(timeline).file_schema
     names = {*partitions, *properties.metadata_partitions}
-    options = session.options.having({option.key: str(name in names).lower() for name, option in _ASKED_BY.items()})
+    asked = {option.key: str(name in names).lower() for name, option in _ASKED_BY.items()}
+    options = session.options.having({**asked, keys.RECORD_INDEX_BY_PARTITION.key: "false"})
     kept, left_out = planned_again(storage, properties, names, schema, options)
     planned = [_in_form_of(properties.version, one, schema) for one in kept]
     unfit = [one for one in planned if not _is_kept_up(one, schema)]

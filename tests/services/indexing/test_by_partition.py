@@ -178,3 +178,26 @@ def test_one_that_others_made_beside_it_is_not_used(tmp_path: Path, monkeypatch:
     table.write(Operation.UPSERT, simple_rows([2], 57))
     found = hudimeta.Table(table.path).scan("ts = 50").to_table()
     assert found["part"].to_pylist() == ["q-1"]
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_a_downgrade_makes_one_over_the_table_of_it(tmp_path: Path, doubled: bool) -> None:
+    """Whatever the options ask for; a key of two partitions it does not prove."""
+    table = _table(tmp_path, ASKS)
+    if not doubled:
+        table.write(Operation.DELETE, simple_rows([1, 2, 3], 0).set_column(1, "part", pa.array(["q-1"] * 3)))
+    hudimeta.Table(table.path, ASKS).downgrade()
+    metadata = hudimeta.Table(table.path).metadata
+    assert "record_index" in metadata.ready
+    assert "record_index" not in metadata.index_definitions
+    assert proven(table.path) == (set() if doubled else {"record_index"})
+    check_all(table.storage)
+    table.check()
+
+
+def test_what_has_a_definition_is_built_anew_whatever_the_options_ask_for(tmp_path: Path) -> None:
+    table = _table(tmp_path, ASKS)
+    shutil.rmtree(Path(table.path, ".hoodie/metadata"))
+    both = {**ASKS, "hoodie.metadata.record.index.enable": "true"}  # which no new table can have
+    hudimeta.Table(table.path, both).metadata.rebuild()
+    _goes_on(table)
