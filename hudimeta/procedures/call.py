@@ -11,6 +11,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.timeline import range_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,6 +88,15 @@ class ProcedureCall:
     def names(self, name: str) -> list[str]:
         """The parts of a text that are separated by commas."""
         return [part.strip() for part in (self[name] or "").split(",") if part.strip()]
+
+    def bound(self, name: str) -> str:
+        """One end of a range of instants, as these are compared with it; empty where the call names none.
+
+        Raises:
+            ConfigError: No time and no digits of one: that would be compared as a text, and give all instants or none.
+        """
+        given = (self[name] or "").strip()
+        return range_bound(given, self.properties.zone, name) if given else ""
 
     def first(self, rows: Iterable[T], name: str = "limit") -> list[T]:
         """As many rows as the call's limit lets through."""

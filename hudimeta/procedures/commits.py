@@ -146,8 +146,8 @@ def _show_commit_extra_metadata(call: ProcedureCall) -> Rows:
 def _archived(call: ProcedureCall) -> Iterator[tuple[Instant, Said]]:
     """Archived writes in the range that the call names, newest first; its end is included, its beginning not."""
     now, zone = SystemClock().now_ms(), call.properties.zone
-    first = call["start_ts"] or format_instant(now - _FIRST_DAYS * _DAY_MS, zone)
-    last = call["end_ts"] or format_instant(now - _LAST_DAYS * _DAY_MS, zone)
+    first = call.bound("start_ts") or format_instant(now - _FIRST_DAYS * _DAY_MS, zone)
+    last = call.bound("end_ts") or format_instant(now - _LAST_DAYS * _DAY_MS, zone)
     archived = ArchivedRecords(call.timeline.history, [action for action in Action if action.writes_data], first)
     for instant in reversed(archived.instants):
         if first < instant.time <= last:

@@ -59,7 +59,7 @@ def _visibility(call: ProcedureCall) -> Visibility:
     if call["include_in_flight"]:
         hint = "Files of a pending write may vanish while they are shown; leave include_in_flight out."
         raise ConfigError("include_in_flight", True, "false", hint)
-    last = call["max_instant"]
+    last = call.bound("max_instant")
     if not last:
         return call.snapshot.visibility
     inside = [i.time for i in call.timeline.writes if i.time < last or (call["include_max"] and i.time == last)]

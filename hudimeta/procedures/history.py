@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.errors import TableError, UnsupportedFeature
 from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 from hudimeta.table.clustering_plan import decode_clustering_plan
@@ -167,6 +167,9 @@ def _show_rollbacks(call: ProcedureCall) -> Rows:
 
 def _show_rollback_detail(call: ProcedureCall) -> Rows:
     found = [(i, said) for i, said in _records(call, Action.ROLLBACK, False) if i.time == call["instant_time"]]
+    if not found:
+        what = f"no completed rollback at {call['instant_time']} on the active timeline of the table"
+        raise TableError(what, "CALL show_rollbacks lists those that are there, as `instant`.")
     return call.first(
         (said["startRollbackTime"], f"[{', '.join(said['commitsRollback'] or ())}]", partition, name, succeeded)
         for _, said in found
@@ -184,7 +187,7 @@ def _show_savepoints(call: ProcedureCall) -> Rows:
 
 
 def _show_timeline(call: ProcedureCall) -> Rows:
-    first, last = (call["startTime"] or "").strip(), (call["endTime"] or "").strip()
+    first, last = call.bound("startTime"), call.bound("endTime")
     timeline, zone = call.timeline, call.properties.zone
     changed = {file.name: file.modified_ms for file in call.storage.list(timeline.folder)}
     active = [(instant, "ACTIVE") for instant in timeline.instants]

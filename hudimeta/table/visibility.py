@@ -64,4 +64,6 @@ class Visibility:
         gone = self.replaced
         if gone is not None:
             gone = gone.filter(pc.invert(pc.is_in(gone["instant"], pa.array(sorted(unseen), pa.string()))))
-        return replace(self, completed=completed, replaced=gone)
+        # A savepointed write may be older than the first that counts as active: unseen, it is none that was archived.
+        first = min([self.first_active, *unseen]) if self.first_active is not None else None
+        return replace(self, completed=completed, first_active=first, replaced=gone)

@@ -140,6 +140,35 @@ def test_the_timeline_and_a_filter_over_it(cow: hudimeta.Table) -> None:
     assert rows(cow, "show_timeline", "instant_time", startTime=first, endTime=first, limit=0) == [first]
 
 
+def test_ends_of_ranges_are_times_in_any_spelling(cow: hudimeta.Table) -> None:
+    every = rows(cow, "show_timeline", "instant_time")
+    year = every[0][:4]
+    year_after = f"{int(year) + 1:04}"
+    assert rows(cow, "show_timeline", "instant_time", startTime=f"{year}-01-01", endTime=f"{year_after}-01-01") == every
+    assert rows(cow, "show_timeline", "instant_time", startTime=f"{year_after}-01-01") == []
+    assert rows(cow, "show_fsview_latest", "file_id", max_instant=f"{year}-01-01") == []
+    for name, parameter in (
+        ("show_timeline", "startTime"),
+        ("show_timeline", "endTime"),
+        ("show_fsview_all", "max_instant"),
+        ("show_archived_commits", "start_ts"),
+        ("show_archived_commits_metadata", "end_ts"),
+    ):
+        with pytest.raises(ConfigError, match=f"'{parameter}' has the value 'yesterday'"):
+            cow.call(name, **{parameter: "yesterday"})
+
+
+def test_files_of_a_savepointed_write_are_left_out_with_it(cow: hudimeta.Table) -> None:
+    first = cow.timeline.writes[0].time
+    assert rows(cow, "show_fsview_latest", "file_id", max_instant=first) == []
+    assert rows(cow, "show_fsview_latest", "base_instant", max_instant=first, include_max=True) == [first]
+
+
+def test_details_of_a_rollback_that_is_not_there_are_refused(cow: hudimeta.Table) -> None:
+    with pytest.raises(TableError, match="no completed rollback at 20200101000000000"):
+        cow.call("show_rollback_detail", instant_time="20200101000000000")
+
+
 def test_file_slices_of_now_and_of_before(cow: hudimeta.Table, mor: hudimeta.Table) -> None:
     latest = rows(cow, "show_fsview_latest", "partition", "base_instant")
     assert latest == [("a", cow.timeline.writes[-1].time), ("b", cow.timeline.writes[-1].time)]
@@ -217,9 +246,9 @@ def test_archived_commits_and_cleans(tmp_path: Path) -> None:
     table.call("archive_commits", min_commits=2, max_commits=3, retain_commits=1)
     kept = [i.time for i in table.timeline.writes]
     assert kept == times[-len(kept) :]
-    archived = rows(table, "show_archived_commits", "commit_time", start_ts="2", end_ts="3")
+    archived = rows(table, "show_archived_commits", "commit_time", start_ts="2000", end_ts="2999")
     assert archived == times[: -len(kept)][::-1]
-    assert rows(table, "show_archived_commits_metadata", "partition", start_ts="2", end_ts="3", limit=1) == ["a"]
+    assert rows(table, "show_archived_commits_metadata", "partition", start_ts="2000", end_ts="2999", limit=1) == ["a"]
     (clean,) = rows(table, "show_cleans", "total_files_deleted", "earliest_commit_to_retain", showArchived=True)
     assert clean == (6, times[-1])
     assert rows(table, "show_cleans_metadata", "partition_path", "success_delete_files", showArchived=True) == [("a", 6)]
