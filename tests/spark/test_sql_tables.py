@@ -47,9 +47,11 @@ def test_a_table_is_created_with_its_columns_and_properties(attached: SparkSessi
 
 def test_names_are_those_of_the_catalog(attached: SparkSession, name: Name, tmp_path: Path) -> None:
     attached.sql("create database named")
-    for n, (clause, query) in enumerate([("(id int, n int) using", ""), ("using", "as select 1 as id, 2 as n")]):
+    forms = [("(id int, n int) using", "", "hoodie.table.name"), ("using", "as select 1 as id, 2 as n", "hoodie.table.name")]
+    forms.append(("(id int, n int) using", "", "hoodie.datasource.write.table.name"))
+    for n, (clause, query, key) in enumerate(forms):
         t = name()
-        stated = "hoodie.table.name = 'other', 'hoodie.database.name' = 'another', primaryKey = 'id'"
+        stated = f"{key} = 'other', 'hoodie.database.name' = 'another', primaryKey = 'id'"
         with pytest.warns(HudiWarning, match="the catalog's name counts"):
             attached.sql(
                 f"create table named.{t} {clause} hudimeta tblproperties ({stated}) location '{tmp_path / str(n)}' {query}"

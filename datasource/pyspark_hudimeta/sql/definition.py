@@ -325,7 +325,8 @@ def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
 
 def _without_names(statement: CreateTable, database: str) -> CreateTable:
     """A statement that leaves names to the catalog, as Apache Hudi does."""
-    found = {keys.TABLE_NAME.key: statement.name.table, keys.DATABASE_NAME.key: database}
+    names = {keys.TABLE_NAME: statement.name.table, keys.DATABASE_NAME: database}
+    found = {key: name for option, name in names.items() for key in (option.key, *option.aliases)}
     for key, value in statement.options.items():
         if found.get(key.lower(), value) != value:
             said = f"{key} = {value} is passed over: the catalog's name counts, {found[key.lower()]}"
