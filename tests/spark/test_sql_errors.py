@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import hudimeta
+from hudimeta.errors import ConfigError
 from tests.spark.spellings import commented, in_full
 from tests.spark.sql_tables import is_said
 from tests.spark.tables import check
@@ -221,6 +223,19 @@ def test_names_are_compared_as_the_session_says(door: SparkSession, path: Path, 
     )
     door.sql("update spark_catalog.default.wrong set price = 5, ts = 3 where spark_catalog.default.wrong.id = 2")
     assert sorted(tuple(row) for row in door.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 5.0)]
+
+
+def test_names_are_compared_so_in_other_threads_too(door: SparkSession, path: Path, conf: Callable[[str, str], None]) -> None:
+    with ThreadPoolExecutor(1) as other:
+        other.submit(door.sql, "update wrong set PRICE = 3, TS = 2 where id = 1").result()
+        conf("spark.sql.caseSensitive", "true")
+        for statement in (
+            "update wrong set PRICE = 4",
+            "insert into wrong (ID, name, price, ts, day) values (5, 'x', 1, 1, 'd1')",
+        ):
+            with pytest.raises(ConfigError, match="columns of the table"):
+                other.submit(door.sql, statement).result()
+    assert sorted(tuple(row) for row in door.sql("select id, price from wrong").collect()) == [(1, 3.0), (2, 2.0)]
 
 
 def test_a_star_passes_over_no_column_of_the_source_for_its_case(

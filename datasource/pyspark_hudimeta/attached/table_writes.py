@@ -14,6 +14,7 @@ from hudimeta.sql import CreateTable, Insert, TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.writer import writer_options
+from pyspark_hudimeta.routed.assignment import names_as_in
 from pyspark_hudimeta.sql.altering import add_columns
 from pyspark_hudimeta.sql.definition import create
 from pyspark_hudimeta.sql.insertion import checked_rows, insert
@@ -143,7 +144,8 @@ def save_as_table(
         _refuse_other_partitions(opened(session, entry).properties.partition_fields, partition_by)
         _insert(session, entry, rows, given, overwrite=mode == "overwrite", by_name=True)
         return True
-    return create(session, _statement(target, given, partition_by), _data(rows)) is not None
+    with names_as_in(session.spark):
+        return create(session, _statement(target, given, partition_by), _data(rows)) is not None
 
 
 def replace_table(
@@ -175,7 +177,8 @@ def replace_table(
     if target is None:
         return False
     statement = replace(_statement(target, given, partition_by), replaces=True, creates=creates)
-    return create(session, statement, _data(rows)) is not None
+    with names_as_in(session.spark):
+        return create(session, statement, _data(rows)) is not None
 
 
 def unknown_layout(method: str) -> UnsupportedFeature:
@@ -245,10 +248,11 @@ def _insert(
         raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
     check_of_a_write(given, rows.columns)
     data, columns = _data(rows), None
-    if by_name and {key.lower(): value for key, value in given.items()}.get(_MERGE_SCHEMA, "").lower() == "true":
-        entry, columns = _widened(session, entry, data), tuple(data.columns)
-    meant = replace(entry, options={**writer_options(given), **entry.options})
-    insert(session, meant, Insert(entry.name, "", overwrite, columns, by_name, where=where), data)
+    with names_as_in(session.spark):
+        if by_name and {key.lower(): value for key, value in given.items()}.get(_MERGE_SCHEMA, "").lower() == "true":
+            entry, columns = _widened(session, entry, data), tuple(data.columns)
+        meant = replace(entry, options={**writer_options(given), **entry.options})
+        insert(session, meant, Insert(entry.name, "", overwrite, columns, by_name, where=where), data)
 
 
 def _widened(session: SqlSession, entry: Entry, rows: DataFrame) -> Entry:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
@@ -16,9 +18,11 @@ from hudimeta.sql import quoted
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["all_of_both", "assigned", "assigned_as_named", "column_of", "filled", "same_named"]
+__all__ = ["all_of_both", "assigned", "assigned_as_named", "column_of", "filled", "names_as_in", "same_named"]
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
+_asking: ContextVar[SparkSession | None] = ContextVar("asking", default=None)
+"""The session whose statement runs; Spark's active one is that of a thread: another one, or none in a thread of the user's."""
 
 
 _NOT_BY_NAMES = ("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA", "INCOMPATIBLE_DATA_FOR_TABLE.AMBIGUOUS_COLUMN_NAME")
@@ -184,11 +188,21 @@ def all_of_both(columns: StructType, others: Sequence[str]) -> dict[str, str]:
     return both
 
 
+@contextmanager
+def names_as_in(spark: SparkSession) -> Iterator[None]:
+    """Compares names as a session does, while a statement of its own runs."""
+    token = _asking.set(spark)
+    try:
+        yield
+    finally:
+        _asking.reset(token)
+
+
 def _spelling() -> Callable[[str], str]:
     """What two names share which are one, as the session compares names."""
     return str if _is_case_sensitive() else str.lower
 
 
 def _is_case_sensitive() -> bool:
-    spark = SparkSession.getActiveSession()
+    spark = _asking.get() or SparkSession.getActiveSession()
     return spark is not None and str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"

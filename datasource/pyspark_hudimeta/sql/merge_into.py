@@ -16,7 +16,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import MergeAction, MergeRows, name_of, quoted
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ROW_COLUMNS
-from pyspark_hudimeta.routed.assignment import all_of_both
+from pyspark_hudimeta.routed.assignment import all_of_both, names_as_in
 from pyspark_hudimeta.sql.assignments import Path, whole_columns
 from pyspark_hudimeta.sql.change import Change, key_changed
 from pyspark_hudimeta.sql.changes import ACTIONS, CLAUSE, JOINS, widened
@@ -96,6 +96,10 @@ class MergeInto:
         if not self._clauses:
             raise ConfigError("mergeInto", "no clause", "whenMatched, whenNotMatched or whenNotMatchedBySource before merge")
         refuse_on_write(self._entry.options)
+        with names_as_in(self._session.spark):
+            self._merge()
+
+    def _merge(self) -> None:
         session, entry = self._session, self._entry
         merging = _FrameMerging(session, entry, self)
         if self._evolves and any(c.assignments is None and c.action is not MergeAction.DELETE for c in self._clauses):

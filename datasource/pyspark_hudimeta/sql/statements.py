@@ -52,6 +52,7 @@ from hudimeta.sql import (
     with_literals,
     without_database,
 )
+from pyspark_hudimeta.routed.assignment import names_as_in
 from pyspark_hudimeta.sql.altering import alter
 from pyspark_hudimeta.sql.answers import answer, described, listed_tables, lists_tables
 from pyspark_hudimeta.sql.calling import call
@@ -98,6 +99,11 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
     """
     if not isinstance(text, str):
         return None
+    with names_as_in(session.spark):
+        return _read(session, text, args, frames)
+
+
+def _read(session: SqlSession, text: str, args: Any, frames: Mapping[str, Any]) -> DataFrame | None:
     text = with_variables(session, text)
     if not may_write(text) and not may_exchange(text):
         return None
