@@ -103,6 +103,9 @@ def test_a_table_like_another_has_its_columns_keys_and_partitions(session: Spark
     assert rows(session, "select a from target") == [(1,), (1,)]
     with pytest.warns(HudiWarning, match=r"any length only: v varchar\(3\)"):
         sql("create table keyless (v varchar(3)) using hudimeta")
+    with pytest.warns(HudiWarning, match=r"narrower than int: s smallint, l.element tinyint will be int"):
+        sql("create table narrow (s smallint, l array<tinyint>) using hudimeta")
+    assert [row.data_type for row in sql("describe narrow").collect()] == ["int", "array<int>"]
 
 
 def test_rows_give_way_where_a_condition_is_true(session: SparkSession, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from pyspark_hudimeta.arrow_types import declared_schema, nullable, spark_schema
 from pyspark_hudimeta.plain.registration import carriers
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_default, defaults_of, keep_defaults, let_spark_alter
-from pyspark_hudimeta.sql.declared import declared_fields
+from pyspark_hudimeta.sql.declared import declared_fields, warn_of_narrow
 from pyspark_hudimeta.sql.described import declared_type
 from pyspark_hudimeta.sql.paths import neighbour, spelling, spelt
 from pyspark_hudimeta.sql.registering import enter, keep_comment, renamed
@@ -162,6 +162,8 @@ def _additions(entry: Entry, added: list[DeclaredColumn]) -> dict[str, Any]:
     for part in (part for column in added for part in column.path):  # one with a point would be taken for two
         check_names(pa.schema([pa.field(part, pa.null())]))
     names = [spelt(entry.columns, ".".join(column.path), new=True) for column in added]
+    for column in added:
+        warn_of_narrow(_declared(column.kind, ".".join(column.path)))
     fields = [pa.field(name, _arrow_type(column.kind, column.path[-1])) for name, column in zip(names, added, strict=True)]
     moves = {
         field.name: neighbour(entry.columns, field.name, column.place)

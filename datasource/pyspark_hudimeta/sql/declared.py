@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 from pyspark.errors import ParseException
-from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StringType, StructField, StructType, VarcharType
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    CharType,
+    DataType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import in_types_of_spark
 from pyspark_hudimeta.arrow_types import HUDI_TYPE
 
-__all__ = ["as_of_hudi", "declared_fields"]
+__all__ = ["as_of_hudi", "declared_fields", "warn_of_narrow"]
 
 
 def declared_fields(text: str) -> StructType:
@@ -39,6 +51,25 @@ def as_of_hudi(column: StructField, kind: str | None) -> StructField:
     if kind is None:
         return column
     return StructField(column.name, column.dataType, column.nullable, {**(column.metadata or {}), HUDI_TYPE: kind})
+
+
+def warn_of_narrow(columns: StructType) -> None:
+    """Say which new columns will be wider than declared: a Hudi table has no whole numbers of less than 32 bits."""
+    found = [said for column in columns for said in _narrow(column.dataType, column.name)]
+    if found:
+        warnings.warn(f"a Hudi table has no whole numbers narrower than int: {', '.join(found)} will be int", HudiWarning, 2)
+
+
+def _narrow(kind: DataType, path: str) -> Iterator[str]:
+    if isinstance(kind, (ByteType, ShortType)):
+        yield f"{path} {kind.simpleString()}"
+    elif isinstance(kind, ArrayType):
+        yield from _narrow(kind.elementType, f"{path}.element")
+    elif isinstance(kind, MapType):
+        yield from _narrow(kind.valueType, f"{path}.value")
+    elif isinstance(kind, StructType):
+        for column in kind:
+            yield from _narrow(column.dataType, f"{path}.{column.name}")
 
 
 def _without_lengths(columns: StructType) -> StructType:

@@ -28,7 +28,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.column_defaults import checked_defaults, keep_defaults_at
-from pyspark_hudimeta.sql.declared import as_of_hudi, declared_fields
+from pyspark_hudimeta.sql.declared import as_of_hudi, declared_fields, warn_of_narrow
 from pyspark_hudimeta.sql.described import declared_column, declared_columns, properties_of
 from pyspark_hudimeta.sql.new_place import a_place, place_of, refuse_occupied, taken_back, taken_place
 from pyspark_hudimeta.sql.paths import spelt
@@ -294,6 +294,7 @@ def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None
         listed = ", ".join(text for text in (statement.columns, statement.partition_columns) if text)
         listed, stated = without_defaults(listed)
         found = declared_fields(listed)
+        warn_of_narrow(found)
         defaults = checked_defaults(session, found, stated)
     for column in found:
         odd = sorted(set(column.metadata or {}) - {"comment", HUDI_TYPE})
