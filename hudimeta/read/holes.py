@@ -1,10 +1,12 @@
-"""Holes in the timeline of a table of version 6: writes that are still going on, though later ones are completed.
+"""Holes in the timeline: writes that are still going on, though later ones are completed.
 
-Ranges and positions are requested times there. Whoever goes on from the newest commit would never get the rows of such a write.
+Ranges and positions of a table of version 6 are requested times. Whoever goes on from the newest commit would never get the
+rows of such a write. Moments are requested times in every version: one after a hole gets the rows of that write later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hudimeta.config.options import HOLES, INCREMENTAL_END
@@ -16,16 +18,26 @@ if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.timeline import Timeline
 
-__all__ = ["end_before_holes", "first_hole"]
+__all__ = ["end_before_holes", "first_hole", "holes_before_moment"]
 
 _SERVICES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
 def first_hole(timeline: Timeline) -> str | None:
     """Requested time of the first write of rows that is still going on, or died; None where ranges are of completion times."""
-    if timeline.layout != LAYOUT_V1:
-        return None
-    return min((i.time for i in timeline.pending_writes if not _only_moves_rows(timeline, i)), default=None)
+    return None if timeline.layout != LAYOUT_V1 else min(_holes(timeline), default=None)
+
+
+def holes_before_moment(snapshot: Snapshot) -> Iterator[str]:
+    """Remarks on a moment that is not over, as writes that were requested by then may still be completed; often none.
+
+    Apache Hudi refuses such a moment. Here it is read: what is completed is what there is, as in a read of now.
+    """
+    moment = snapshot.as_of
+    if moment is None:
+        return
+    for hole in sorted(time for time in _holes(snapshot.timeline) if time <= moment):
+        yield f"as of {moment}: the write {hole} is not completed; once it is, this moment has its rows too"
 
 
 def end_before_holes(snapshot: Snapshot, begin: str, end: str | None) -> str | None:
@@ -50,6 +62,10 @@ def end_before_holes(snapshot: Snapshot, begin: str, end: str | None) -> str | N
         f"Wait until it is completed or rolled back, let the range end before it with {INCREMENTAL_END.key}, or set "
         f"{HOLES.key}=BLOCK, which does so.",
     )
+
+
+def _holes(timeline: Timeline) -> Iterator[str]:
+    return (i.time for i in timeline.pending_writes if not _only_moves_rows(timeline, i))
 
 
 def _only_moves_rows(timeline: Timeline, pending: Instant) -> bool:

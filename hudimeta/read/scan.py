@@ -18,6 +18,7 @@ from hudimeta.config.options import LOG_KEYS, RETRY_ON_CLEAN, SPLIT_BYTES
 from hudimeta.errors import ConfigError, FileRemoved, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.column_names import cheapest_column
+from hudimeta.read.holes import holes_before_moment
 from hudimeta.read.incremental import Moment, ReadMoment
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened, shown_condition
@@ -335,6 +336,7 @@ class Scan:
         timeline = self._snapshot.timeline
         for instant in timeline.empty_writes:
             yield f"{timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
+        yield from holes_before_moment(self._snapshot)
         yield from (f"{fact}: what today's table still has of its rows is read" for fact in self._lost())
         yield from self._again_notes()
         if self._request.limit is not None:
