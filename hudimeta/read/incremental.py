@@ -34,7 +34,7 @@ from hudimeta.read.archived_range import archived_writes, first_unarchived
 from hudimeta.read.chosen_partitions import in_chosen
 from hudimeta.read.holes import end_before_holes
 from hudimeta.read.range_files import copied_files, written_files
-from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.read.range_moment import misses_files, moment_of
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline import range_bound
 from hudimeta.timeline.archived import ArchivedRecords
@@ -51,7 +51,6 @@ __all__ = [
     "Moment",
     "ReadMoment",
     "is_lost",
-    "moment_of",
     "range_of",
     "range_slices",
     "refuse_range",
@@ -238,7 +237,7 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
     oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest or (found.end if found.by_time else None)
     is_active = newest is None or (newest >= oldest and newest >= snapshot.earliest_kept)
-    lost = is_active and not of_files and _is_lost(snapshot, found)
+    lost = is_active and not of_files and misses_files(snapshot, found)
     if (is_active and not lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
     if not found.by_time and _only_moves_rows(snapshot, found.instants):
@@ -267,29 +266,7 @@ def is_lost(snapshot: Snapshot, begin: str, end: str | None) -> bool:
         begin: A time, excluded.
         end: Included; None means now.
     """
-    return _is_lost(snapshot, _commits(snapshot, begin, end))
-
-
-def _is_lost(snapshot: Snapshot, found: IncrementalRange) -> bool:
-    """Whether cleans removed the newest slice of a file group as of the end, though rows of the range are looked for in it.
-
-    In a copy-on-write table they are in slices that commits of the range wrote; in others in every file group to which these
-    wrote base or log files.
-    """
-    if found.newest is None:
-        return False
-    from hudimeta.snapshot.cleaned import lost_slices
-
-    lost = lost_slices(moment_of(snapshot, found), snapshot)
-    if not lost or snapshot.properties.type is TableType.COPY_ON_WRITE:
-        return not set(found.times).isdisjoint(lost.values())
-    known = set(snapshot.timeline.writes)
-    if not known.issuperset(found.instants):
-        return True  # slices are read whole then, whatever archived commits wrote to
-    written = written_files(snapshot, found.instants)
-    pairs = zip(written["partition_path"].to_pylist(), written["name"].to_pylist(), strict=True)
-    files = ((partition, parse_base_file(name) or parse_log_file(name)) for partition, name in pairs)
-    return any(file is not None and (partition, file.file_id) in lost for partition, file in files)
+    return misses_files(snapshot, _commits(snapshot, begin, end))
 
 
 def _ends_where_nothing_is_cleaned(snapshot: Snapshot, newest: str | None) -> bool:
@@ -373,19 +350,3 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
     copied = frozenset() if tells_commits else copied_files(snapshot, found.instants)
     written = in_chosen(snapshot, written_files(snapshot, found.instants, copied))
     return build_slices(written, moment_of(snapshot, found).visibility)
-
-
-def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
-    """The table as of the end of a range; today's for a range that is looked for there.
-
-    What completed later may have begun within the range: the rows that the range's commits left were there all the same.
-    Columns are those of today, as in Apache Hudi.
-    """
-    if found.whole_table or found.newest is None:
-        return snapshot
-    later = () if found.end is None else snapshot.timeline.writes_between(found.end)
-    unseen = [i for i in later if i.time <= found.newest]
-    if unseen and snapshot.properties.type is TableType.COPY_ON_WRITE and snapshot.properties.populate_meta:
-        # A clustering moves rows as they were when it was planned, and what it took out may be cleaned: its files serve.
-        unseen = [i for i in unseen if snapshot.timeline.metadata(i).get("operationType") not in COPYING_OPERATIONS]
-    return snapshot.at(found.newest, check=False, unseen=(i.time for i in unseen), as_now=True)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.read.column_names import found_column, known_column
-from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
+from hudimeta.read.incremental import IncrementalRange, Moment, range_slices, with_commits
+from hudimeta.read.range_moment import moment_of
 from hudimeta.snapshot.opened_ahead import schema_of_a_plan
 from hudimeta.types import QueryType
 

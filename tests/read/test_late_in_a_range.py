@@ -52,6 +52,47 @@ def test_rows_that_a_late_clustering_moved_are_in_the_range(tmp_path: Path) -> N
     assert changed(table, "earliest", end) == wanted
 
 
+@pytest.mark.parametrize("service", ["compaction", "clustering"])
+def test_logs_that_a_late_service_has_merged_are_missed(tmp_path: Path, service: str) -> None:
+    """The files of the range are read by themselves: those that are cleaned are said to be, as of any other range."""
+    table = Table.create(tmp_path / "t", SCHEMA, key="id", partition_by="part", type="MERGE_ON_READ", options=KEEPS_LITTLE)
+    table.insert(rows("p", "a"))
+    table.upsert(rows("p", "a", value="logged"))
+    steps = getattr(table.services, service)
+    planned = str(steps.schedule())
+    begin = str(table.insert(rows("q", "c")).completion)
+    end = str(table.insert(rows("q", "d")).completion)
+    steps.execute(planned)
+    table.insert(rows("q", "e"))
+    assert table.clean().deleted
+    with pytest.raises(RangeLost, match="cleaning removed files"):
+        changed(table, "earliest", end)
+    assert changed(table, begin, end) == {"d": "then"}
+
+
+@pytest.mark.parametrize("partial", ["true", "false"])
+def test_rows_that_were_logged_beside_a_late_compaction_are_in_the_range(tmp_path: Path, partial: str) -> None:
+    """Updates of single columns are merged with what it wrote, since what it read is cleaned."""
+    options = {**KEEPS_LITTLE, "hoodie.spark.sql.merge.into.partial.updates": partial}
+    schema = SCHEMA.append(pa.field("ts", pa.int64()))
+    table = Table.create(
+        tmp_path / "t", schema, key="id", partition_by="part", ordering="ts", type="MERGE_ON_READ", options=options
+    )
+    table = Table(tmp_path / "t", options)
+    times = pa.chunked_array([[1, 1]], pa.int64())
+    table.insert(rows("p", "a", "b").append_column("ts", times))
+    begin = str(table.upsert(rows("p", "a", "b", value="logged").append_column("ts", times)).completion)
+    planned = str(table.services.compaction.schedule())
+    table.update({"v": "'then'"}, where="id = 'a'")
+    end = str(table.insert(rows("q", "c", "d").append_column("ts", times)).completion)
+    table.services.compaction.execute(planned)
+    table.insert(rows("q", "e", "f").append_column("ts", times))
+    assert table.clean().deleted
+    found = table.scan(query_type="incremental", begin=begin, end=end, columns=["id", "part", "v"]).to_table().to_pylist()
+    wanted = rows("p", "a").to_pylist() + rows("q", "c", "d").to_pylist()
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
 def test_rows_that_a_late_write_changed_are_missed(tmp_path: Path) -> None:
     """What the range ended with is cleaned: that is said, and the rows are not left out in silence."""
     table = made(tmp_path)
