@@ -15,7 +15,7 @@ from hudimeta.schema.names import (
     with_meta_columns,
 )
 from hudimeta.schema.normalise import normalise_schema, normalise_type
-from hudimeta.schema.resolve import LATEST_SCHEMA_KEY, SCHEMA_KEY, ResolvedSchema, resolve_table_schema
+from hudimeta.schema.resolve import LATEST_SCHEMA_KEY, SCHEMA_KEY, ResolvedSchema, resolve_table_schema, version_in
 
 __all__ = [
     "DOC_KEY",
@@ -55,5 +55,6 @@ __all__ = [
     "strip_meta_columns",
     "table_avro_schema",
     "vector_of",
+    "version_in",
     "with_meta_columns",
 ]

@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaUnknown
+from hudimeta.errors import CorruptFileError, SchemaError, SchemaUnknown
 from hudimeta.schema.avro_arrow import avro_to_arrow
-from hudimeta.schema.internal_schema import InternalSchema, decode_schema
+from hudimeta.schema.internal_schema import DAMAGED, InternalSchema, decode_schema
 from hudimeta.schema.names import strip_meta_columns, with_meta_columns
 from hudimeta.types import COPYING_OPERATIONS
 
-__all__ = ["ResolvedSchema", "resolve_table_schema"]
+__all__ = ["ResolvedSchema", "resolve_table_schema", "version_in"]
 
 SCHEMA_KEY = "schema"
 LATEST_SCHEMA_KEY = "latest_schema"
@@ -107,5 +107,13 @@ def _from_commits(
 def _resolved(time: str, extra: Mapping[str, Any], file_of: Callable[[str], str]) -> ResolvedSchema:
     avro = str(extra[SCHEMA_KEY])
     versioned = extra.get(LATEST_SCHEMA_KEY)
-    internal = decode_schema(versioned) if versioned else None
+    internal = version_in(versioned, file_of(time)) if versioned else None
     return ResolvedSchema(strip_meta_columns(avro_to_arrow(avro, file_of(time))), f"commit {time}", avro, internal)
+
+
+def version_in(text: str, path: str) -> InternalSchema:
+    """The version of the columns that a commit states. Raises CorruptFileError when it is none; `path` is the commit's."""
+    try:
+        return decode_schema(text)
+    except SchemaError as error:
+        raise CorruptFileError(path, 0, f"a version of the columns in {LATEST_SCHEMA_KEY}", error.message, DAMAGED) from error

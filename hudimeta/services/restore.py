@@ -311,7 +311,7 @@ def _execute_again(session: WriteSession, instant: str, error: HudiError) -> int
     try:
         session.coordinator.recover(undoing=True)
     except HudiError as again:
-        why = f"the restore at {instant} is not finished: {error}"
+        why = f"the restore at {instant} is not finished: {error.message}"
         raise CommitError(why, "The table reads as restored; t.recover(), or the next write, finishes it.") from again
     timeline = session.properties.load_timeline(session.storage)
     found = timeline.get(instant, Action.RESTORE)

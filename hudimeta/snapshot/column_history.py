@@ -25,17 +25,17 @@ def column_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None
     Raises:
         CorruptFileError: The history is damaged, or lacks the version that the newest commit states.
     """
-    from hudimeta.schema import LATEST_SCHEMA_KEY
-    from hudimeta.schema.internal_schema import DAMAGED, SCHEMA_FOLDER, completed_schema_files, decode_schema
+    from hudimeta.schema import LATEST_SCHEMA_KEY, version_in
+    from hudimeta.schema.internal_schema import DAMAGED, SCHEMA_FOLDER, completed_schema_files
 
     found = timeline.latest_schema()
     stated = timeline.metadata(found[0])["extraMetadata"].get(LATEST_SCHEMA_KEY) if found is not None else None
-    if stated is None:
+    if found is None or stated is None:
         return None
     done, first = {i.time for i in timeline.completed}, timeline.first_active_write or ""
     files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in storage.list(SCHEMA_FOLDER)}
     names = completed_schema_files(name for name, time in files.items() if time in done or time < first)
-    version = decode_schema(stated).version
+    version = version_in(stated, timeline.path_of(found[0])).version
     for name in names:
         history = _read(storage, join(SCHEMA_FOLDER, name))
         if history.latest.version >= version:

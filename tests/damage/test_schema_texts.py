@@ -41,6 +41,16 @@ def test_the_commit_is_named_that_holds_it(rich_table: Unpack) -> None:
         assert told.value.path == f".hoodie/timeline/{newest.name}"
 
 
+def test_the_commit_is_named_that_holds_a_version_of_altered_columns(rich_table: Unpack) -> None:
+    path = rich_table("alter_rename_mor", fresh=True)
+    timeline = Table(path).timeline
+    commit, _ = timeline.latest_schema()
+    changed(path / timeline.path_of(commit), b'"version_id"', b'"version*id"')
+    with pytest.raises(CorruptFileError) as told:
+        Table(path).scan().to_table()
+    assert told.value.path == timeline.path_of(commit)
+
+
 NO_LIST = (b'"fields":[', b'"fields":{', CorruptFileError)
 NO_TYPE = (b'"type":["null","int"]', b'"tzpe":["null","int"]', CorruptFileError)
 ODD_UNION = (b'"type":["null","int"]', b'"type":["nulm","int"]', UnsupportedFeature)
