@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.snapshot.built_upon import refuse_lost_completions
 from hudimeta.snapshot.listing import without_log_files
 from hudimeta.table.slices import slices_and_waiting, without_logs
 from hudimeta.types import QueryType
@@ -30,8 +31,11 @@ def visible_slices(snapshot: Snapshot, partitions: Sequence[str] | None, query_t
         return without_logs(found) if read_optimized else found
     pieces = [snapshot.files(partitions)] if partitions is not None else snapshot.listing.file_pieces()
     if read_optimized:
-        return slices_and_waiting(map(without_log_files, pieces), snapshot.visibility)[0]
+        pieces = map(without_log_files, pieces)
     slices, waiting = slices_and_waiting(pieces, snapshot.visibility)
+    refuse_lost_completions(snapshot)
+    if read_optimized:
+        return slices
     if partitions is None:
         _keep(snapshot, slices, waiting)
     return slices
