@@ -20,7 +20,7 @@ from hudimeta.errors import NotFound
 from hudimeta.storage.inside import LocalFolders, check_kind, inside
 from hudimeta.storage.local_listing import LocalListing, info_of
 from hudimeta.storage.local_locks import to_lock
-from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, translated
+from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, make_folder, open_new, replace, translated
 from hudimeta.storage.local_order import LocalOrder
 from hudimeta.storage.local_staged import LocalStaged
 from hudimeta.storage.output import FileOutput
@@ -157,7 +157,7 @@ class LocalStorage:
         target = self.place_of(path)
         with contextlib.ExitStack() as closing:
             with translated(path):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
+                make_folder(os.path.dirname(target))
                 fd = closing.enter_context(to_lock(target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -28,6 +28,7 @@ __all__ = [
     "drop_checksum",
     "give_name",
     "is_created",
+    "make_folder",
     "open_nameless",
     "open_new",
     "replace",
@@ -71,12 +72,36 @@ def is_created(target: str, data: bytes, before: BeforeName) -> bool:
 
 def _with_folder(target: str, make: Callable[[], Any]) -> Any:
     """Make a file, and its folder where it lacks one, as often as others remove it."""
+    folder = os.path.dirname(target)
     for _ in range(AGAIN):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _file_in_the_way(folder):
             return make()
         with contextlib.suppress(FileNotFoundError):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            make_folder(folder)
     return make()
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder where there is none.
+
+    Raises:
+        StorageError: A file stands there. It is not another writer's file, which was first, nor is anything gone.
+    """
+    with contextlib.suppress(FileExistsError), _file_in_the_way(folder):  # asked in vain whether it is there, it may be
+        os.makedirs(folder, exist_ok=True)
+
+
+@contextlib.contextmanager
+def _file_in_the_way(folder: str) -> Iterator[None]:
+    """Name the file that stands where `folder`, or one above it, should be."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError) as error:
+        while len(folder) > 1 and not os.path.isfile(folder):
+            folder = os.path.dirname(folder)
+        if len(folder) > 1:
+            raise StorageError(folder, "a file is in the place of this folder", "Move it away.") from error
+        raise
 
 
 def replace(target: str, data: bytes, before: BeforeName) -> bool:
@@ -121,7 +146,7 @@ def _has_name(fd: int, path: str) -> bool:
 def drop_checksum(target: str) -> None:
     """Remove the checksum file that Hadoop's local file system keeps of a file it wrote, and checks when it reads the file."""
     folder, name = os.path.split(target)
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.unlink(os.path.join(folder, f".{name}.crc"))
 
 
