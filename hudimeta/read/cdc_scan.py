@@ -196,7 +196,7 @@ def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRa
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         count, since = changes.archived_shown, first_unarchived(snapshot) or "the newest commit"
         raise RangeLost(
-            f"the changes of {count} commits between {changes.begin} and {changes.until} are archived with them",
+            f"the changes of {count} commits between {changes.since} and {changes.until} are archived with them",
             f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
         )
     known = {i.time for i in snapshot.timeline.writes}

@@ -96,6 +96,11 @@ class IncrementalRange:
         return max(self.times, default=None)
 
     @property
+    def since(self) -> str:
+        """Its beginning, for people."""
+        return EARLIEST if self.begin == _BEFORE_ALL else self.begin
+
+    @property
     def until(self) -> str:
         """Its end, for people."""
         return "now" if self.end is None else self.end
@@ -246,13 +251,15 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
         otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
         if lost:
             raise RangeLost(
-                f"cleaning removed files that the range {found.begin} to {found.until} left",
+                f"cleaning removed files that the range {found.since} to {found.until} left",
                 f"Give it a later end, {otherwise}",
             )
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((i.completed_at for i in snapshot.timeline.writes if i.time >= kept), default=kept)
+        is_archived = newest is None or newest < oldest
+        where = "lies in the archived timeline" if is_archived else "ends before what the last clean keeps"
         raise RangeLost(
-            f"the range {found.begin} to {found.until} lies in the archived timeline, whose files cleaning may have removed",
+            f"the range {found.since} to {found.until} {where}: cleaning may have removed its files",
             f"The first instant that can end a range is {safe}; {otherwise}",
         )
     return replace(found, whole_table=True)
@@ -339,7 +346,7 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
         if tells_commits:
             return None
         raise TableError(
-            f"the range {found.begin} to {found.until} reaches into the archived timeline, and the rows of a table without "
+            f"the range {found.since} to {found.until} reaches into the archived timeline, and the rows of a table without "
             "meta columns do not say which commit wrote them",
             f"Begin at {first_unarchived(snapshot) or 'the newest commit'} or later.",
         )

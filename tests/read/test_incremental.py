@@ -130,7 +130,7 @@ def test_a_range_that_ends_at_a_savepoint_is_read_whatever_was_cleaned_since(kin
         assert changed(table, before.completed_at, pinned.completion) == {"k5": "v5", "all": "v5"}
 
     def is_refused(end: Instant) -> None:
-        with pytest.raises(TableError, match="whose files cleaning may have removed"):
+        with pytest.raises(TableError, match="cleaning may have removed its files"):
             changed(table, "earliest", end.completion)
 
     is_read()

@@ -112,3 +112,13 @@ def test_rows_that_a_late_write_changed_are_missed(tmp_path: Path) -> None:
     assert table.clean().deleted
     with pytest.raises(RangeLost, match="cleaning removed files"):
         changed(table, "earliest", end)
+
+
+def test_a_range_that_cleaning_has_passed_is_not_said_to_be_archived(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    first = table.insert(rows("p", "a"))
+    for value in ("once", "twice", "again"):
+        table.upsert(rows("p", "a", value=value))
+    assert table.clean().deleted
+    with pytest.raises(RangeLost, match=r"range earliest to \d+ ends before what the last clean keeps: cleaning"):
+        changed(table, "earliest", str(first.completion))
