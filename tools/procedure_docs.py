@@ -19,7 +19,8 @@ in three ways, and gives the same rows:
 
 Parameters that say which table is meant (`table`, `path`; in italics) are left out on a table object, where everything else is
 given by name. `filter` is SQL over the columns of the result, judged after the limit, as Apache Hudi does. `options` is
-`key=value,key=value`. What is not there yet or refused is an error with the reason that stands below; an unknown name or
+`key=value,key=value`. Ends of ranges (`startTime`, `start_ts`, `max_instant`) are instants, dates, times or the first
+digits of an instant. What is not there yet or refused is an error with the reason that stands below; an unknown name or
 parameter is an error that names the right ones. `CALL help()` and `CALL help(cmd => 'run_clean')` tell the same in a session.
 
 This page is written by `tools/procedure_docs.py`.

@@ -35,6 +35,8 @@ WRONG = {
     "merge into wrong t using (select 1 as id) s on t.id = s.nope when matched then delete": "UNRESOLVED_COLUMN",
     "merge into wrong t using (select 1 as id) s on t.id = s.id when matched then update set nope = 1": "columns of the table",
     "merge into wrong t using (select 1 as id) t on t.id = t.id when matched then delete": "two names for the two sides",
+    "merge into wrong t using (select 1 as x) s on t.id = s.x when matched then update set *": "some columns of the table: id",
+    "merge into wrong t using (select 7 as x) s on t.id = s.x when not matched then insert *": "some columns of the table: id",
     "update wrong set price = :p": "UNBOUND_SQL_PARAMETER",
     "alter table wrong drop column id": "no part of the key",
     "alter table wrong alter column price type int": "cannot be changed",

@@ -177,7 +177,7 @@ def all_of_both(columns: StructType, others: Sequence[str]) -> dict[str, str]:
 
     Raises:
         ConfigError: One of them has the name of a column in another case alone, in a session that tells these apart: the
-            column would be null, or would stay as it is, although its values are there.
+            column would be null, or would stay as it is, although its values are there. Or none has the name of a column.
     """
     both = same_named(columns, others)
     missed = {name.lower(): name for name in columns.names if name not in both}
@@ -185,6 +185,9 @@ def all_of_both(columns: StructType, others: Sequence[str]) -> dict[str, str]:
         if other.lower() in missed:
             hint = "Rename the column of the source, or SET spark.sql.caseSensitive = false."
             raise ConfigError("MERGE", other, f"columns of the table: {missed[other.lower()]}, in this case", hint)
+    if not both:
+        hint = "UPDATE SET * and INSERT * take them by their names: rename those of the source, or name what is assigned."
+        raise ConfigError("MERGE", ", ".join(others), f"some columns of the table: {', '.join(columns.names)}", hint)
     return both
 
 
