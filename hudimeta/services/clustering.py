@@ -89,7 +89,7 @@ def plan(session: WriteSession, snapshot: Snapshot) -> ClusteringPlan:
     lookup = TableFiles(session, snapshot).lookup
     buckets = lookup.choice.buckets if lookup.fixes_places else None
     if buckets is not None and not buckets.consistent:
-        hint = "Its files are as many as its buckets; choose another number of buckets with a new table."
+        hint = "Its files are as many as its buckets: t.rescale_buckets(…) gives partitions another number of them."
         raise UnsupportedFeature("clustering a table that is laid out in buckets", hint)
     order = RowOrder.asked(options, copies=_executor(options) in COPYING)
     order.check(with_meta_columns(snapshot.file_schema), keys.CLUSTER_SORT.key)

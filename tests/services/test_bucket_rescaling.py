@@ -264,3 +264,8 @@ def test_rules_in_the_properties_of_a_table_count(tmp_path: Path) -> None:
     assert buckets(table) == {"2026-01": [0, 1], "2026-02": [0, 1], "2026-03": [0, 1, 2]}
     assert table.rescale_buckets("2026-03,1").plan.former == "2026-03,3"
     assert table.upsert(rows(range(80, 120), 2)).updated == 40
+
+
+def test_whoever_wants_to_cluster_fixed_buckets_is_told_of_it(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedFeature, match="rescale_buckets"):
+        made(tmp_path / "t").cluster()
