@@ -23,6 +23,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import machine
 from hudimeta.errors import ConfigError
+from hudimeta.indexes.choice import named_index
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import TableType
@@ -109,7 +110,7 @@ class Concurrency:
         """
         mode = ConcurrencyMode(options.get(keys.CONCURRENCY_MODE) or ConcurrencyMode.SINGLE_WRITER.value)
         several = mode is not ConcurrencyMode.SINGLE_WRITER
-        bucketed = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper() == _BUCKET
+        bucketed = named_index(options, properties) == _BUCKET
         strategy = options.get(keys.CONFLICT_STRATEGY)
         if strategy.startswith("BucketIndex") and not bucketed:
             allowed = "a strategy that fits the table's index"
@@ -158,7 +159,7 @@ def _non_blocking(options: Options, properties: TableProperties) -> NonBlocking:
     other = f"Use {ConcurrencyMode.OPTIMISTIC.value}."
     if properties.type is not TableType.MERGE_ON_READ:
         refuse(f"a {properties.type.value} table", "a MERGE_ON_READ table", other)
-    index = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper()
+    index = named_index(options, properties)
     if not index and "record_index" in properties.metadata_partitions:
         index = _INDEXES[0]
     if index != _BUCKET and index not in _INDEXES:

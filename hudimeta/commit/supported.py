@@ -7,6 +7,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.registry import maintainer_of
+from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import NEW_ENCODING
 from hudimeta.keys.timestamp_partition import time_settings
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
@@ -76,6 +77,9 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
     window = WindowSettings.of(properties)
     if window is not None and options.is_set(keys.WINDOW_DAYS):
         found |= _window_contradictions(window, WindowSettings.asked(options))
+    index, given_index = properties.get(keys.INDEX_TYPE.key) or "", options.get(keys.INDEX_TYPE)
+    if given_index is not None and IndexKind.BUCKET.value in {index.strip().upper()} - {given_index.strip().upper()}:
+        found[keys.INDEX_TYPE.key] = (index, given_index)  # later writes would meet file groups that are no bucket's
     flags = (
         (keys.HIVE_STYLE, properties.hive_style),
         (keys.URL_ENCODE, properties.url_encode),

@@ -23,7 +23,7 @@ from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import TableType
 
-__all__ = ["BucketSettings", "IndexChoice", "bucket_settings", "choose_index"]
+__all__ = ["BucketSettings", "IndexChoice", "bucket_settings", "choose_index", "named_index"]
 
 _RECORD_INDEX = "record_index"
 _NAMES = {"GLOBAL_RECORD_LEVEL_INDEX": IndexKind.RECORD_INDEX, "RECORD_LEVEL_INDEX": IndexKind.RECORD_INDEX}
@@ -93,6 +93,12 @@ class IndexChoice:
         return self.is_global and self.window is None
 
 
+def named_index(options: Options, properties: TableProperties) -> str:
+    """The index that a user names, else the table, else this machine: in capitals, "" where none of them does."""
+    stated = options.stated().get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or options.get(keys.INDEX_TYPE)
+    return (stated or "").strip().upper()
+
+
 def choose_index(
     options: Options,
     properties: TableProperties,
@@ -112,10 +118,9 @@ def choose_index(
         UnsupportedFeature: It cannot be used with this table.
         ConfigError: Settings that contradict each other or the table.
     """
-    given = options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or None
-    if given is None:
+    given = name = named_index(options, properties)
+    if not name:
         return _of_the_table(options, properties, is_proven, definitions)
-    name = given.strip().upper()
     kind = _NAMES.get(name) or next((known for known in IndexKind if known.value == name), None)
     if kind is None:  # an option is judged when it is read, what stands in the properties is not
         raise ConfigError(keys.INDEX_TYPE.key, given, keys.INDEX_TYPE.allowed, "Correct it in hoodie.properties.")

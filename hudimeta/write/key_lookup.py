@@ -18,7 +18,7 @@ from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
 from hudimeta.indexes.bucket.consistent_hashing import HashRings
 from hudimeta.indexes.bucket.look_up import BucketLookUp, Buckets, SimpleBuckets, looks_bucketed
 from hudimeta.indexes.bucket.partition_rules import PartitionRules, load_rules, remove_taken_back
-from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
+from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index, named_index
 from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
 from hudimeta.indexes.record_window.look_up import RecordWindowLookUp
 from hudimeta.indexes.simple.look_up import SimpleLookUp
@@ -142,8 +142,7 @@ class KeyLookup:
     @property
     def fixes_places(self) -> bool:
         """True when the index decides in which file group a key lives, so that inserts are looked up as well."""
-        given = self._session.options.get(keys.INDEX_TYPE) or self._session.properties.get(keys.INDEX_TYPE.key)
-        return (given or "").strip().upper() == IndexKind.BUCKET.value
+        return named_index(self._session.options, self._session.properties) == IndexKind.BUCKET.value
 
     def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, Mapping[str, Sequence[KeyFile]]]:
         """Find keys; returns where they are, and the latest slices of the partitions.

@@ -44,6 +44,17 @@ def test_a_table_that_is_there_stays_what_it_is(conf: Path, tmp_path: Path) -> N
     assert hudimeta.Table(tmp_path / "t").scan().to_table().column("n").to_pylist() == [1]
 
 
+def test_a_table_of_buckets_stays_one(conf: Path, tmp_path: Path) -> None:
+    conf.write_text("hoodie.index.type=SIMPLE\n")
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, key="id", options=buckets)
+    for number in range(2):
+        table.upsert({"id": ["a"], "n": [number]})
+        table.insert({"id": ["b"], "n": [number]})
+    rows = hudimeta.Table(tmp_path / "t").scan().to_table().select(["id", "n"]).to_pylist()
+    assert sorted(map(str, rows)) == ["{'id': 'a', 'n': 1}", "{'id': 'b', 'n': 1}"]
+
+
 def test_files_include_others_and_the_last_word_counts(conf: Path) -> None:
     conf.write_text("hoodie.parquet.max.file.size 1000\ninclude=more.conf\n")
     (conf.parent / "more.conf").write_text("hoodie.parquet.max.file.size   2000\nspark.sql.shuffle.partitions 7\n")

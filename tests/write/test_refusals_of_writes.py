@@ -107,6 +107,22 @@ def test_options_that_contradict_the_table(tmp_path: Path, kind: str) -> None:
     table.check()
 
 
+@pytest.mark.parametrize(
+    "verb", [lambda t: t.upsert(simple_rows([1], 9)), lambda t: t.insert_overwrite_table(simple_rows([1], 9)), Table.cluster]
+)
+def test_a_table_of_buckets_takes_no_other_index(tmp_path: Path, verb: Callable[[Table], object]) -> None:
+    """Its file groups would be no bucket's, and every later write by buckets be refused."""
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **buckets})
+    table.write(Operation.INSERT, simple_rows(range(6), 1))
+    for other in ("SIMPLE", "global_bloom", "RECORD_INDEX"):
+        with pytest.raises(ConfigError, match=r"hoodie\.index\.type.*what the table has: 'BUCKET'"):
+            verb(Table(table.path, {"hoodie.index.type": other}))
+    Table(table.path, {"hoodie.index.type": "bucket"}).upsert(simple_rows([1], 9))
+    table.model.write(Operation.UPSERT, simple_rows([1], 9))
+    table.check()
+
+
 @BOTH
 @pytest.mark.parametrize(
     "options",
