@@ -12,6 +12,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.procedures import Procedure, RunPlace, bind, bootstrap_arguments, find, refuse_unless_runs
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.plain.registration import carriers
 from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def _copy_to_table(spark: SparkSession, path: str, arguments: Mapping[str, Any])
         raise ConfigError("save_mode", arguments["save_mode"], "overwrite or append")
     rows, target = _queried(spark, path, arguments), arguments["new_table"]
     if spark.catalog.tableExists(target):
+        if mode == "overwrite" and next(carriers(spark.table(target).schema), None) is not None:
+            hint = "INSERT OVERWRITE … SELECT writes into a hudimeta table; Spark would drop this one's entry, and then fail."
+            raise ConfigError("new_table", target, "a new name, or a table of another format", hint)
         rows = rows.select(*spark.table(target).columns)
     elif arguments["columns"]:
         rows = rows.select(*[name.strip() for name in arguments["columns"].split(",")])

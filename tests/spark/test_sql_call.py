@@ -39,9 +39,11 @@ def test_call_by_name_by_path_and_by_place(attached: SparkSession, tmp_path: Pat
             ("CALL show_commits()", "show_commits needs it"),
             ("CALL show_savepoints()", "the name of a table"),
             ("CALL copy_to_temp_view(table => 'called', view_name => 'v', query_type => 'all')", "snapshot, read_optimized"),
+            ("CALL copy_to_table(table => 'called', new_table => 'called')", "a new name, or a table of another format"),
         ):
             with pytest.raises(ConfigError, match=says):
                 attached.sql(statement)
+        assert attached.table("called").count() == 2
         with pytest.raises(UnsupportedFeature, match="Hive metastore"):
             attached.sql("CALL hive_sync(table => 'called')")
         with pytest.raises(PySparkException):
