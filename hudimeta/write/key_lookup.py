@@ -302,7 +302,12 @@ class KeyLookup:
             return HashRings(self._session.storage, timeline, settings.count, settings.fields)
         remove_taken_back(self._session.storage, timeline)
         together = self._session.concurrency.non_blocking is not None
-        return SimpleBuckets(self.bucket_rules, settings.fields, timeline if together else None)
+        read = None if self._states_buckets else self._stored_keys
+        return SimpleBuckets(self.bucket_rules, settings.fields, timeline if together else None, read)
+
+    def _stored_keys(self, file: KeyFile) -> pa.StringArray:
+        keys = self._table.key_reader(alive=False)(file, None)
+        return pa.array([], pa.string()) if keys is None else keys
 
     @cached_property
     def bucket_rules(self) -> PartitionRules:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import hudimeta
 from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 from hudimeta.indexes.bucket.consistent_hashing import (
@@ -25,6 +26,7 @@ from hudimeta.indexes.bucket.partition_rules import PartitionRules
 from hudimeta.storage import LocalStorage
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline.active import Timeline
+from tests.conftest import Unpack
 from tests.indexes.key_tables import texts
 from tests.recorded_tables import RICH
 
@@ -128,3 +130,20 @@ def test_writers_that_do_not_block_begin_a_bucket_with_one_id(tmp_path: Path) ->
     assert fixed.new_file_id("p", 3) == "00000003-0000-0000-0000-000000000000-0"
     assert fixed.logs_first
     assert fixed.new_file_id("p", 3, again=True) != fixed.new_file_id("p", 3), "an overwrite takes the old one out"
+
+
+@pytest.mark.parametrize("wrong", [{"hoodie.bucket.index.num.buckets": "4"}, {}], ids=["4", "by default"])
+@pytest.mark.parametrize("name", ["bucket_logs_only", "nbcc_bucket"])
+def test_another_number_of_buckets_than_that_of_a_table_of_apache_hudi_is_refused(
+    rich_table: Unpack, name: str, wrong: dict[str, str]
+) -> None:
+    """It says nowhere how many it has: every row of another number would be a second one of its key."""
+    path = rich_table(name, fresh=True)
+    rows = hudimeta.Table(path).scan().to_table()
+    again = rows.select([column for column in rows.column_names if not column.startswith("_hoodie")])
+    bucket = {"hoodie.index.type": "BUCKET"}
+    with pytest.raises(ConfigError, match="what the table was written with: its key"):
+        hudimeta.Table(path, {**bucket, **wrong}).upsert(again)
+    right = {"hoodie.bucket.index.num.buckets": {"bucket_logs_only": "2", "nbcc_bucket": "1"}[name]}
+    hudimeta.Table(path, {**bucket, **right}).upsert(again)
+    assert hudimeta.Table(path).scan().to_table().num_rows == rows.num_rows

@@ -13,7 +13,8 @@ writes, it is an option that every writer must give alike; unless the table has 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,8 @@ from hudimeta.timeline import Timeline
 
 __all__ = ["BucketLookUp", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
 
+_COMPARED = 1_000
+"""Keys that are compared with their bucket: by twice the table's number half of them lie where they should."""
 _DIGITS = 8
 _FIXED = "-0000-0000-0000-000000000000-0"
 
@@ -135,10 +138,18 @@ class SimpleBuckets:
         fields: Key fields that are hashed.
         timeline: Of a table whose writers do not block each other: every writer begins a bucket with the same file id, and with
             a log file, since two may begin it at once.
+        stored_keys: Reads the keys of a file slice, of a table that does not say how many buckets it has: another number than
+            its own would double rows without a word. None where it says so.
     """
 
-    def __init__(self, rules: PartitionRules, fields: Sequence[str], timeline: Timeline | None = None) -> None:
-        self.logs_first, self._timeline = timeline is not None, timeline
+    def __init__(
+        self,
+        rules: PartitionRules,
+        fields: Sequence[str],
+        timeline: Timeline | None = None,
+        stored_keys: Callable[[KeyFile], pa.StringArray] | None = None,
+    ) -> None:
+        self.logs_first, self._timeline, self._stored_keys = timeline is not None, timeline, stored_keys
         by = f", by rules {rules.expressions}" if rules.expressions else ""
         self.title = f"bucket index, {rules.default} buckets a partition{by}"
         self._rules, self._fields = rules, tuple(fields)
@@ -165,7 +176,26 @@ class SimpleBuckets:
                     "Give the number of buckets of the table's other writers, or its real index as hoodie.index.type.",
                 )
             found[number] = file
+        if self._stored_keys is not None and found:
+            self._compare(partition, found, self._stored_keys)
         return found
+
+    def _compare(self, partition: str, there: Mapping[int, KeyFile], read: Callable[[KeyFile], pa.StringArray]) -> None:
+        """See that keys of one slice, the smallest with a base file, lie in their bucket; once for all partitions."""
+        number, file = min(there.items(), key=lambda one: (not one[1].name, one[1].size + sum(one[1].log_sizes)))
+        keys = read(replace(file, logs=(), log_sizes=()) if file.name else file).slice(0, _COMPARED)
+        if not len(keys):
+            return
+        self._stored_keys = None
+        elsewhere = np.flatnonzero(self.numbers(partition, keys) != number)
+        if len(elsewhere):
+            key = keys[int(elsewhere[0])].as_py()
+            raise ConfigError(
+                "hoodie.bucket.index.num.buckets",
+                self._rules.count_of(partition),
+                f"what the table was written with: its key {key!r} is in bucket {number} of {partition!r}",
+                "Give the number of buckets of the table's other writers, and their hoodie.bucket.index.hash.field.",
+            )
 
     def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
         """See `Buckets`: the same id for a bucket whenever it is asked for, since a write may come in portions."""
