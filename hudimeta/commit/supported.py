@@ -5,11 +5,13 @@ from __future__ import annotations
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.indexes.choice import bucket_settings, named_index
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import NEW_ENCODING
 from hudimeta.keys.timestamp_partition import time_settings
+from hudimeta.slices.custom_merger import load_merger
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, merge_settings
 from hudimeta.table.properties import TableProperties
@@ -19,7 +21,10 @@ __all__ = ["asked_key_generator", "check_supported", "contradictions"]
 
 
 def check_supported(properties: TableProperties, options: Options) -> None:
-    """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
+    """Refuse tables that we would damage, by the name of what they use, and options that fit no write to this one.
+
+    See `WriteSession`. What a write, or a service, needs of them later is not looked at before something is announced.
+    """
     properties.check_writable()
     unmaintained = [name for name in properties.metadata_partitions if maintainer_of(name) is None]
     refusals = (
@@ -33,6 +38,11 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     least, most = options.get(keys.ARCHIVE_MIN), options.get(keys.ARCHIVE_MAX)
     if options.is_set(keys.ARCHIVE_MIN) and options.is_set(keys.ARCHIVE_MAX) and most <= least:
         raise ConfigError(keys.ARCHIVE_MAX.key, most, f"more than {keys.ARCHIVE_MIN.key}, which is {least}")
+    merger = options.get(keys.MERGER)
+    if merger is not None:
+        load_merger(merger)
+    if named_index(options, properties) == IndexKind.BUCKET.value:
+        bucket_settings(options, properties)
     for key, (have, given) in contradictions(properties, options).items():
         hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
         raise ConfigError(key, given, f"what the table has: {have!r}", hint)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.config.options import MERGER
 from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.read.column_names import found_column, known_column
 from hudimeta.read.incremental import IncrementalRange, Moment, range_slices, with_commits
 from hudimeta.read.range_moment import moment_of
+from hudimeta.slices.custom_merger import load_merger
 from hudimeta.snapshot.opened_ahead import schema_of_a_plan
 from hudimeta.types import QueryType
 
@@ -79,10 +81,13 @@ def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
         request: What is asked of it.
 
     Raises:
-        ConfigError: Columns that the table does not have, or one of them twice.
+        ConfigError: Columns that the table does not have, or one of them twice; a merger that is none.
         PredicateError: The predicate does not fit the table.
     """
     snapshot, changes = moment.snapshot, moment.changes
+    merger = snapshot.options.get(MERGER)
+    if merger is not None:
+        load_merger(merger)  # which slices without log files would not need
     mark = snapshot.storage.log.mark() if moment.mark is None else moment.mark
     slices = range_slices(snapshot, changes) if changes is not None else None
     snapshot = moment_of(snapshot, changes) if changes is not None else snapshot

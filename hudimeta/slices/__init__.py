@@ -3,6 +3,7 @@
 __all__ = [
     "bootstrap",  # rows whose columns lie in another table
     "copied_files",  # base files put together without being decoded
+    "custom_merger",  # a function of the user's that merges
     "fold",  # a log's records to one version a key
     "kept_groups",  # parts of a base file that stay when it is written anew
     "log_damage",  # damage, or what a dead writer left

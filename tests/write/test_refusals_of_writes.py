@@ -20,6 +20,7 @@ from hudimeta.timeline.clock import Clock, parse_instant
 from hudimeta.types import Action, Operation
 from hudimeta.write.table_writer import write_rows
 
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 
 
@@ -112,8 +113,7 @@ def test_options_that_contradict_the_table(tmp_path: Path, kind: str) -> None:
 )
 def test_a_table_of_buckets_takes_no_other_index(tmp_path: Path, verb: Callable[[Table], object]) -> None:
     """Its file groups would be no bucket's, and every later write by buckets be refused."""
-    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
-    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **buckets})
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **BUCKETS})
     table.write(Operation.INSERT, simple_rows(range(6), 1))
     for other in ("SIMPLE", "global_bloom", "RECORD_INDEX"):
         with pytest.raises(ConfigError, match=r"hoodie\.index\.type.*what the table has: 'BUCKET'"):
@@ -192,3 +192,32 @@ def test_services_can_be_left_out_of_writes(tmp_path: Path) -> None:
     assert not [i for i in Table(table.path).timeline.completed if i.action is Action.CLEAN]
     Table(table.path, {**options, "hoodie.table.services.enabled": "true"}).upsert(simple_rows(range(4), 9))
     assert [i for i in Table(table.path).timeline.completed if i.action is Action.CLEAN]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("hudimeta.merger", "nowhere:at_all"),
+        ("hudimeta.merger", "no name"),
+        ("hoodie.bucket.index.num.buckets", "1"),
+        ("hoodie.bucket.index.hash.field", "part"),
+    ],
+)
+def test_what_a_verb_needs_later_is_looked_at_first(tmp_path: Path, option: str, value: str) -> None:
+    """Services left their plan behind, and overwrites an instant that was rolled back."""
+    table = ModelledTable(
+        str(tmp_path / "t"), {**SIMPLE_OPTIONS, **BUCKETS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    )
+    table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    table.write(Operation.UPSERT, simple_rows(range(2), 2))
+    before = sorted(path.name for path in (tmp_path / "t/.hoodie").rglob("*"))
+    handle, rows = Table(table.path, {option: value}), simple_rows([1], 9)
+    for verb in (lambda: handle.insert_overwrite(rows), lambda: handle.insert_overwrite_table(rows), handle.compact):
+        with pytest.raises(ConfigError, match=option.replace(".", r"\.")):
+            verb()
+    assert sorted(path.name for path in (tmp_path / "t/.hoodie").rglob("*")) == before
+
+
+def test_a_merger_that_is_none_is_told_by_every_read(unchanged: Callable[[str], ModelledTable]) -> None:
+    with pytest.raises(ConfigError, match=r"hudimeta\.merger"):
+        Table(unchanged("MERGE_ON_READ").path, {"hudimeta.merger": "nowhere:at_all"}).scan().to_table()
