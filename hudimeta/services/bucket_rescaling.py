@@ -233,6 +233,8 @@ class _Rescale:
         moved = [path for path, (old, new) in counts.items() if old != new]
         partitions = tuple(RescaledPartition(path, *counts[path], tuple(slices[path])) for path in moved)
         _refuse_planned(snapshot, partitions)
+        for one in (of for partition in partitions for of in partition.slices):
+            _bucket(one)  # so that a dry run says it too
         return cls(RescalePlan(rules, before.expressions, partitions), before, after, settings.fields)
 
     def written(self, session: WriteSession, snapshot: Snapshot, write: OpenWrite) -> list[WrittenFile]:

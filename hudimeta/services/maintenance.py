@@ -26,10 +26,11 @@ from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.engine.machine import monotonic, pause
-from hudimeta.errors import CommitError, ConfigError, LockError
+from hudimeta.errors import CommitError, ConfigError, LockError, UnsupportedFeature
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
+from hudimeta.services.in_thread import warn_of
 from hudimeta.services.indexing import beside_writers
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
@@ -111,7 +112,16 @@ def plan(storage: Storage, options: Options) -> MaintenancePlan:
     """
     session = WriteSession(storage, options)
     snapshot = session.snapshot_now()
-    return MaintenancePlan(tuple(found for step in _STEPS if (found := step.look(session, snapshot)) is not None))
+    return MaintenancePlan(tuple(found for step in _STEPS if (found := _looked(step, session, snapshot)) is not None))
+
+
+def _looked(step: _Step, session: WriteSession, snapshot: Snapshot) -> DueService | None:
+    """What is due of a service; with a warning nothing of one that options ask for and that the table cannot have."""
+    try:
+        return step.look(session, snapshot)
+    except UnsupportedFeature as error:
+        warn_of(error, "maintenance leaves out a service that does not fit the table")
+        return None
 
 
 def maintain(
@@ -144,7 +154,7 @@ def maintain(
     left: list[DueService] = []
     for step in _STEPS:
         session = WriteSession(storage, _within(options, left_bytes), engine=engine)
-        due = step.look(session, session.snapshot_now())
+        due = _looked(step, session, session.snapshot_now())
         if due is None:
             continue
         late = max_seconds is not None and monotonic() - begin >= max_seconds

@@ -112,6 +112,25 @@ def test_clustering_is_done_where_options_ask_for_it(tmp_path: Path) -> None:
     check_all(table.storage)
 
 
+def test_a_service_that_does_not_fit_the_table_keeps_no_other_from_its_work(tmp_path: Path) -> None:
+    """Clustering of fixed buckets, which there is not."""
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = ModelledTable(str(tmp_path / "t"), {**QUIET, **buckets})
+    for ts in range(9):
+        table.write(Operation.UPSERT, simple_rows(range(4), ts))
+    clusters = {**DUE, "hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
+    handle = Table(table.path, clusters)
+    with pytest.warns(HudiWarning, match="leaves out a service that does not fit the table.*rescale_buckets"):
+        plan = handle.maintain(dry_run=True)
+    with pytest.warns(HudiWarning, match="leaves out a service that does not fit the table.*rescale_buckets"):
+        done = handle.maintain()
+    assert isinstance(plan, MaintenancePlan)
+    assert isinstance(done, MaintenanceReport)
+    assert [one.name for one in plan.due] == [one.name for one, _ in done.done] == ["clean", "archival"]
+    check_all(table.storage)
+    table.model.check(table.read())
+
+
 def test_a_watch_goes_on_until_it_is_told_to_stop(tmp_path: Path) -> None:
     table = written(tmp_path / "t", "MERGE_ON_READ", 4)
     told: list[MaintenanceReport] = []
