@@ -187,7 +187,7 @@ def test_tables_without_fixed_buckets_are_refused(tmp_path: Path) -> None:
         Table.create(tmp_path / "plain", schema, key="id").rescale_buckets(".*,3")
     Table(tmp_path / "plain").upsert(rows(range(3), 1))
     for dry_run in (True, False):  # the procedure asks for buckets whatever the table has
-        with pytest.raises(ConfigError, match="file group .* of other buckets"):
+        with pytest.raises(ConfigError, match=r"file group .* of other buckets"):
             Table(tmp_path / "plain", {"hoodie.index.type": "BUCKET"}).rescale_buckets(".*,3", dry_run=dry_run)
     ring = {**BUCKETS, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
     table = Table.create(tmp_path / "ring", schema, key="id", type="MERGE_ON_READ", options=ring)

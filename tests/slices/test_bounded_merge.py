@@ -144,7 +144,10 @@ def test_a_slice_of_500_log_files_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 2000], ids=["no folder", "no room"])
-def test_a_folder_for_temporary_files_that_takes_none_is_told_by_its_name(tmp_path: Path, room: int) -> None:
+def test_a_folder_for_temporary_files_that_takes_none_is_told_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # what is imported first in here would be cut off for all processes
     table = stock(tmp_path)
     rows = {"id": [f"k{n}" for n in range(900)], "ts": [0] * 900, "note": [f"note {n * n}" for n in range(900)]}
     table.insert(rows)
