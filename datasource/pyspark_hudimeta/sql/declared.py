@@ -54,8 +54,9 @@ def as_of_hudi(column: StructField, kind: str | None) -> StructField:
 
 
 def warn_of_narrow(columns: StructType) -> None:
-    """Say which new columns will be wider than declared: a Hudi table has no whole numbers of less than 32 bits."""
-    found = [said for column in columns for said in _narrow(column.dataType, column.name)]
+    """Say which new columns will be wider than declared: but in vectors, a table has no whole numbers of less than 32 bits."""
+    plain = [column for column in columns if HUDI_TYPE not in (column.metadata or {})]
+    found = [said for column in plain for said in _narrow(column.dataType, column.name)]
     if found:
         warnings.warn(f"a Hudi table has no whole numbers narrower than int: {', '.join(found)} will be int", HudiWarning, 2)
 
