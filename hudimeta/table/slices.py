@@ -230,6 +230,8 @@ def _committed(parsed: ParsedNames, visibility: Visibility) -> np.ndarray[Any, A
     result: np.ndarray[Any, Any] = np.isin(parsed.instants, done)
     if visibility.first_active is not None:
         result |= parsed.instants < instant_number(visibility.first_active)
+    if visibility.unseen:
+        result &= ~np.isin(parsed.instants, [instant_number(t) for t in visibility.unseen])
     if visibility.logs_name_base:
         result |= parsed.is_log
     return result

@@ -32,6 +32,8 @@ class Visibility:
         as_of: Requested time that the reader stands at; None for the latest.
         replaced: File groups that completed replacecommits, up to `as_of`, took out of the table: columns partition_path
             and file_id, and instant where a timeline states them; None for none.
+        unseen: Requested times of writes that count as pending, also where they are older than `first_active`, as a
+            savepointed write may be.
         logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
         history: See `CompletionTimes`.
     """
@@ -42,6 +44,7 @@ class Visibility:
     replaced: pa.Table | None = None
     logs_name_base: bool = False
     history: CompletionTimes = field(default=_no_history)
+    unseen: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, timeline: Timeline, as_of: str | None = None, logs_name_base: bool = False) -> Visibility:
@@ -64,6 +67,4 @@ class Visibility:
         gone = self.replaced
         if gone is not None:
             gone = gone.filter(pc.invert(pc.is_in(gone["instant"], pa.array(sorted(unseen), pa.string()))))
-        # A savepointed write may be older than the first that counts as active: unseen, it is none that was archived.
-        first = min([self.first_active, *unseen]) if self.first_active is not None else None
-        return replace(self, completed=completed, first_active=first, replaced=gone)
+        return replace(self, completed=completed, replaced=gone, unseen=frozenset(unseen))
