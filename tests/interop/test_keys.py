@@ -15,7 +15,7 @@ import pytest
 
 import hudimeta
 from tests.interop.apache_hudi import ApacheHudi, HudiFailed, Installation
-from tests.interop.sides import FULL
+from tests.interop.sides import FULL, OLD
 
 UTC = datetime.timezone.utc
 SCHEMA = pa.schema(
@@ -200,7 +200,7 @@ def test_rows_are_called_the_same(hudi: ApacheHudi, tmp_path: Path, case: Case) 
         partition_by=case.partition,
         ordering="ts",
         type=case.kind,
-        options=case.options,
+        options={**case.options, "hoodie.write.table.version": "8" if OLD else "9"},  # that of tables that it makes by itself
         name="keys",
     )
     table.insert(first)
