@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.session import WriteSession
@@ -16,12 +16,16 @@ from hudimeta.write.duplicates import DuplicatePolicy, duplicate_policy, settle_
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.table_files import TableFiles
+from hudimeta.write.write_result import WriteResult
 
 __all__ = ["INSERTS", "KEYED", "PlacedBatch", "check_ages", "older_than", "place"]
 
 KEYED = (Operation.UPSERT, Operation.DELETE)
 """Operations that look the keys of their rows up, whatever the index."""
 INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
+
+
+_NOTHING_YET = WriteResult((), {}, None)
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,13 @@ class PlacedBatch:
         batch: The rows, each with the partition that it goes to.
         plan: Which file group each of them goes to.
         is_looked_up: Their keys were looked up.
-        index: How, in words.
-        unmatched, dropped, looked_up, found, moved: See `CommitReport`.
+        result: Of the write, as far as it is known: what the look-up came to.
     """
 
     batch: KeyedBatch
     plan: WritePlan
     is_looked_up: bool = False
-    index: str = ""
-    unmatched: int = 0
-    dropped: int = 0
-    looked_up: int = 0
-    found: int = 0
-    moved: int = 0
+    result: WriteResult = _NOTHING_YET
 
 
 def place(session: WriteSession, table: TableFiles, write: OpenWrite, batch: KeyedBatch, timings: Timings) -> PlacedBatch:
@@ -79,8 +77,15 @@ def _by_key(table: TableFiles, write: OpenWrite, batch: KeyedBatch, sizing: File
     found = table.lookup.find(batch)
     small, settled, inserts = older_than(write.instant, found.files), found.settled, write.operation is not Operation.DELETE
     plan = plan_tagged(found.batch, settled.tagging, small, sizing, insert_rest=inserts, moved_keys=settled.moved_keys)
-    about = {"unmatched": found.unmatched, "looked_up": found.asked, "found": found.hits, "moved": settled.moved}
-    return PlacedBatch(found.batch, plan, True, found.text, **about)
+    result = replace(
+        _NOTHING_YET,
+        index=found.text,
+        unmatched=found.unmatched,
+        looked_up=found.asked,
+        found=found.hits,
+        moved=settled.moved,
+    )
+    return PlacedBatch(found.batch, plan, True, result)
 
 
 def _without_duplicates(
@@ -90,8 +95,9 @@ def _without_duplicates(
     tagging, files = table.lookup.held(batch)
     fresh = settle_duplicates(batch, tagging.row, policy)
     small = older_than(write.instant, files) if sizing.small_limit else {}
-    plan, dropped = plan_inserts(batch, small, sizing, fresh), len(batch) - len(fresh)
-    return PlacedBatch(batch, plan, True, str(tagging), dropped=dropped, looked_up=tagging.asked, found=tagging.hits)
+    dropped = len(batch) - len(fresh)
+    result = replace(_NOTHING_YET, index=str(tagging), dropped=dropped, looked_up=tagging.asked, found=tagging.hits)
+    return PlacedBatch(batch, plan_inserts(batch, small, sizing, fresh), True, result)
 
 
 def _unseen(table: TableFiles, write: OpenWrite, batch: KeyedBatch, sizing: FileSizing) -> WritePlan:

@@ -227,8 +227,14 @@ def write_batch(
     sole: frozenset[str] | None = _sole_partitions(placed, operation) | set(touched)
     if placed.is_looked_up and table.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere
-    facts = (placed.index, placed.unmatched, placed.dropped, placed.looked_up, placed.found, placed.moved)
-    return WriteResult(written.all_files, replaced, sole, *facts, written, prepared.rests_on_rows)
+    return replace(
+        placed.result,
+        files=written.all_files,
+        replaced=replaced,
+        keyed_partitions=sole,
+        pieces=written,
+        rests_on_rows=prepared.rests_on_rows,
+    )
 
 
 def overwritten(session: WriteSession, snapshot: Snapshot, operation: Operation, own: Iterable[str]) -> list[str]:

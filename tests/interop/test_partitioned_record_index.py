@@ -27,6 +27,20 @@ INDEX = {
 }
 
 
+def of_a_table(kind: str) -> dict[str, str]:
+    """Options of Apache Hudi's writes."""
+    return {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "part",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.write.table.version": "9",
+        **INDEX,
+    }
+
+
 def rows(numbers: range, v: str, ts: int) -> pa.Table:
     """Each key in two partitions."""
     parts = [(n, part) for n in numbers for part in PARTS]
@@ -49,16 +63,7 @@ def without_keys_of_other_partitions(given: pa.Table, there: dict[tuple[str, str
 def test_apache_hudi_goes_on_with_one_that_we_build_later(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
     """Over its rows, with several file groups a partition: it finds each key in the one where its hash says."""
     path, expected = tmp_path / "t", dict[tuple[str, str], str]()
-    options = {
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.table.type": kind,
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "part",
-        "hoodie.datasource.write.precombine.field": "ts",
-        "hoodie.table.timeline.timezone": "UTC",
-        "hoodie.write.table.version": "9",
-        **INDEX,
-    }
+    options = of_a_table(kind)
     bare = {"hoodie.metadata.record.level.index.enable": "false", "hoodie.index.type": "SIMPLE"}
     for turn, (writes, numbers) in enumerate(
         [("them", range(20)), ("us", range(15, 30)), ("them", range(5, 35)), ("us", range(8))]
@@ -87,17 +92,7 @@ def test_apache_hudi_goes_on_with_one_that_we_build_later(hudi: ApacheHudi, tmp_
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_both_tell_equal_keys_of_two_partitions_apart(hudi: ApacheHudi, tmp_path: Path, kind: str, we_begin: bool) -> None:
     path, expected = tmp_path / "t", dict[tuple[str, str], str]()
-    options = {
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.table.type": kind,
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "part",
-        "hoodie.datasource.write.precombine.field": "ts",
-        "hoodie.table.timeline.timezone": "UTC",
-        "hoodie.write.table.version": "9",
-        "hoodie.clean.automatic": "false",
-        **INDEX,
-    }
+    options = {**of_a_table(kind), "hoodie.clean.automatic": "false"}
     if we_begin:
         hudimeta.Table.create(
             path, SCHEMA, "id", "part", ordering="ts", type=kind, options={**INDEX, "hoodie.write.table.version": "9"}
