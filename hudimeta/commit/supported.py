@@ -23,7 +23,7 @@ __all__ = ["asked_key_generator", "check_supported", "contradictions"]
 def check_supported(properties: TableProperties, options: Options) -> None:
     """Refuse tables that we would damage, by the name of what they use, and options that fit no write to this one.
 
-    See `WriteSession`. What a write, or a service, needs of them later is not looked at before something is announced.
+    See `WriteSession`. Options that are needed late are looked at here, before anything is announced.
     """
     properties.check_writable()
     unmaintained = [name for name in properties.metadata_partitions if maintainer_of(name) is None]

@@ -118,12 +118,12 @@ def choose_index(
         UnsupportedFeature: It cannot be used with this table.
         ConfigError: Settings that contradict each other or the table.
     """
-    given = name = named_index(options, properties)
+    name = named_index(options, properties)
     if not name:
         return _of_the_table(options, properties, is_proven, definitions)
     kind = _NAMES.get(name) or next((known for known in IndexKind if known.value == name), None)
     if kind is None:  # an option is judged when it is read, what stands in the properties is not
-        raise ConfigError(keys.INDEX_TYPE.key, given, keys.INDEX_TYPE.allowed, "Correct it in hoodie.properties.")
+        raise ConfigError(keys.INDEX_TYPE.key, name, keys.INDEX_TYPE.allowed, "Correct it in hoodie.properties.")
     may_fall_back = options.get(keys.INDEX_ALLOW_FALLBACK)
     if kind is IndexKind.BUCKET:
         return IndexChoice(kind, stated=True, buckets=bucket_settings(options, properties))
@@ -135,8 +135,8 @@ def choose_index(
         plain = IndexKind.SIMPLE if kind is IndexKind.BLOOM else IndexKind.GLOBAL_SIMPLE
         why = "files without meta columns have no bloom filters"
         if not may_fall_back:
-            raise UnsupportedFeature(f"{given} on a table with virtual keys: {why}", f"Use {plain.value}. {_advice()}")
-        return _with_moves(IndexChoice(plain, plain in _GLOBAL, stated=True, note=f"instead of {given}: {why}"), options)
+            raise UnsupportedFeature(f"{name} on a table with virtual keys: {why}", f"Use {plain.value}. {_advice()}")
+        return _with_moves(IndexChoice(plain, plain in _GLOBAL, stated=True, note=f"instead of {name}: {why}"), options)
     return _with_moves(IndexChoice(kind, kind in _GLOBAL, stated=True), options)
 
 

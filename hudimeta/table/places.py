@@ -217,7 +217,7 @@ def _is_file(folder: str, path: str, options: Mapping[str, str]) -> bool:
     try:
         return open_storage(folder, options).is_file(path)
     except HudiError:
-        return False
+        return False  # as in `_is_table`
 
 
 def _has_properties(folder: str, options: Mapping[str, str]) -> bool:

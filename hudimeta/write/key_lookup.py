@@ -306,8 +306,8 @@ class KeyLookup:
         return SimpleBuckets(self.bucket_rules, settings.fields, timeline if together else None, read)
 
     def _stored_keys(self, file: KeyFile) -> pa.StringArray:
-        keys = self._table.key_reader(alive=False)(file, None)
-        return pa.array([], pa.string()) if keys is None else keys
+        found = self._table.key_reader(alive=False)(file, None)
+        return pa.array([], pa.string()) if found is None else found
 
     @cached_property
     def bucket_rules(self) -> PartitionRules:
