@@ -46,11 +46,11 @@ _UNITS = ("B", "KB", "MB", "GB", "TB")
 # File slices
 
 
-def _files(call: ProcedureCall, pattern: str) -> pa.Table:
+def _files(call: ProcedureCall, pattern: str, said: str) -> pa.Table:
     """Files of the partitions that a pattern of folders names."""
     partitions = call.snapshot.listing.partitions().to_pylist()
     if pattern != _ALL:
-        partitions = [path for path in partitions if names_path(pattern, path)]
+        partitions = [path for path in partitions if names_path(pattern, path, said)]
     return call.snapshot.listing.files(partitions)
 
 
@@ -86,7 +86,7 @@ def filesystem_view(storage: CountingStorage, options: Options, pattern: str = _
     """
     call = ProcedureCall({"include_in_flight": False, "max_instant": ""}, storage, options)
     rows = []
-    for partition, group, instant, base, base_size, logs in _every_slice(call, pattern):
+    for partition, group, instant, base, base_size, logs in _every_slice(call, pattern, "partitions"):
         total = sum(size for _, size in logs)
         own = sum(size for log, size in logs if (parsed := parse_log_file(log)) is not None and parsed.instant == instant)
         where = _shown(call, partition, base) if base else ""
@@ -95,9 +95,11 @@ def filesystem_view(storage: CountingStorage, options: Options, pattern: str = _
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, FILESYSTEM_VIEW, strict=True)], schema=FILESYSTEM_VIEW)
 
 
-def _every_slice(call: ProcedureCall, pattern: str) -> Iterator[tuple[str, str, str, str | None, int, list[tuple[str, int]]]]:
+def _every_slice(
+    call: ProcedureCall, pattern: str, said: str
+) -> Iterator[tuple[str, str, str, str | None, int, list[tuple[str, int]]]]:
     """Partition, file group, instant, base file and its size, log files and theirs; in this order, the newest first."""
-    files = _files(call, pattern)
+    files = _files(call, pattern, said)
     placed = place_files(files, _visibility(call))
     sizes = {(partition, name): size for partition, name, size in _columns(files, "partition_path", "name", "size")}
     slices: dict[tuple[str, str, str], list[str]] = {}
@@ -114,7 +116,7 @@ def _every_slice(call: ProcedureCall, pattern: str) -> Iterator[tuple[str, str, 
 
 def _show_fsview_all(call: ProcedureCall) -> Rows:
     rows = []
-    for partition, group, instant, base, size, logs in _every_slice(call, call["path_regex"]):
+    for partition, group, instant, base, size, logs in _every_slice(call, call["path_regex"], "path_regex"):
         shown = f"[{', '.join(_shown(call, partition, name) for name, _ in logs)}]"
         where = _shown(call, partition, base) if base else ""
         rows.append((partition, group, instant, where, size, len(logs), sum(size for _, size in logs), shown))
@@ -132,12 +134,12 @@ def _shown(call: ProcedureCall, *parts: str) -> str:
 
 
 def _show_fsview_latest(call: ProcedureCall) -> Rows:
-    pattern = call["path_regex"]
+    pattern, said = call["path_regex"], "path_regex"
     if call["partition_path"] != _ALL:
         if pattern != _ALL:
             raise ConfigError("partition_path", call["partition_path"], "path_regex or partition_path, not both")
-        pattern = call["partition_path"]
-    slices = build_slices(_files(call, pattern), _visibility(call))
+        pattern, said = call["partition_path"], "partition_path"
+    slices = build_slices(_files(call, pattern, said), _visibility(call))
     return call.first(_latest(call, row) for row in slices.to_pylist())
 
 
@@ -164,7 +166,7 @@ def _log_paths(call: ProcedureCall) -> list[str]:
     wanted = wanted.removeprefix(call.storage.root.removeprefix("file:")).lstrip("/")
     files = call.snapshot.listing.files(None)
     paths = (join(p, n) for p, n in zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True))
-    found = sorted(path for path in paths if names_path(wanted, path))
+    found = sorted(path for path in paths if names_path(wanted, path, "log_file_path_pattern"))
     return [path for path in found if parse_log_file(path.rpartition("/")[2]) is not None]
 
 
@@ -301,7 +303,7 @@ def _stats_file_sizes(call: ProcedureCall) -> Rows:
     by_instant: dict[str, list[int]] = {}
     for row in list_table(call.storage).to_pylist():
         parsed = parse_base_file(row["name"]) or parse_log_file(row["name"])
-        if parsed is not None and (not pattern or names_path(pattern, row["partition_path"])):
+        if parsed is not None and (not pattern or names_path(pattern, row["partition_path"], "partition_path")):
             by_instant.setdefault(parsed.instant, []).append(row["size"])
     rows = [(instant, *_spread(sizes)) for instant, sizes in sorted(by_instant.items())]
     everything = [size for sizes in by_instant.values() for size in sizes]

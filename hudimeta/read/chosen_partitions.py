@@ -34,7 +34,7 @@ def chosen_partitions(snapshot: Snapshot) -> list[str] | None:
     paths: list[str] = snapshot.partitions().to_pylist()
     found: set[str] = set()
     for pattern in split_globs(text):
-        inside = {path for path in paths if names_partition(pattern, path)}
+        inside = {path for path in paths if names_partition(pattern, path, PARTITIONS.key)}
         if not inside and paths:
             some = ", ".join(repr(path) for path in paths[:_SHOWN]) + (" …" if len(paths) > _SHOWN else "")
             allowed = f"the path of a partition of {hidden(snapshot.storage.root)}, or a pattern; there are {some}"

@@ -17,6 +17,7 @@ __all__ = ["has_glob", "literal_glob", "matches", "names_partition", "names_path
 _SPECIAL = re.compile(r"([\\*?\[\]{},])")
 _WILD = re.compile(r"[*?\[{]")
 _ALL_FILES = ("*", "*.parquet")
+_HINT = "A backslash takes the meaning from a sign."
 
 
 def has_glob(path: str) -> bool:
@@ -29,18 +30,18 @@ def literal_glob(path: str) -> str:
     return _SPECIAL.sub(r"\\\1", path)
 
 
-def matches(pattern: str, name: str) -> bool:
-    """True where a pattern of one folder's name means this name. Raises ConfigError: It has a bracket that is not closed."""
-    return _expression(pattern).fullmatch(name) is not None
+def matches(pattern: str, name: str, said: str = "path") -> bool:
+    """True where a pattern of one folder's name means this name. Raises ConfigError as `names_partition`."""
+    return _expression(pattern, said).fullmatch(name) is not None
 
 
-def names_path(pattern: str, path: str) -> bool:
-    """True where a pattern means this very path; slashes around either do not count. Raises ConfigError as `matches`."""
+def names_path(pattern: str, path: str, said: str = "path") -> bool:
+    """True where a pattern means this very path; slashes around either do not count. Raises ConfigError as the next."""
     wanted, there = ([part for part in text.split("/") if part] for text in (pattern, path))
-    return len(wanted) == len(there) and all(map(matches, wanted, there))
+    return len(wanted) == len(there) and all(matches(part, name, said) for part, name in zip(wanted, there, strict=True))
 
 
-def names_partition(pattern: str, path: str) -> bool:
+def names_partition(pattern: str, path: str, said: str = "path") -> bool:
     """True where a pattern means a partition, a folder around it, or all files in it.
 
     What goes deeper than the partition names files: there `*` and `*.parquet`, which mean all of them, are the only words.
@@ -48,14 +49,15 @@ def names_partition(pattern: str, path: str) -> bool:
     Args:
         pattern: Relative to the table.
         path: Of the partition; "" in a table without partitions.
+        said: The argument or option that holds the pattern.
 
     Raises:
-        ConfigError: A bracket that is not closed.
+        ConfigError: A bracket that is not closed, or a set without letters or with a range from a later one to an earlier.
     """
     wanted, there = [part for part in pattern.split("/") if part], path.split("/") if path else []
     if any(part not in _ALL_FILES for part in wanted[len(there) :]):
         return False
-    return all(matches(part, name) for part, name in zip(wanted, there, strict=False))
+    return all(matches(part, name, said) for part, name in zip(wanted, there, strict=False))
 
 
 def split_globs(text: str) -> list[str]:
@@ -73,11 +75,15 @@ def split_globs(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _expression(pattern: str) -> re.Pattern[str]:
-    return re.compile("".join(_translated(pattern)), re.DOTALL)
+def _expression(pattern: str, said: str) -> re.Pattern[str]:
+    text = "".join(_translated(pattern, said))
+    try:
+        return re.compile(text, re.DOTALL)
+    except re.error as error:  # only sets can be wrong by now
+        raise ConfigError(said, pattern, "a pattern whose sets have letters and ranges such as [a-c]", _HINT) from error
 
 
-def _translated(pattern: str) -> Iterator[str]:
+def _translated(pattern: str, said: str) -> Iterator[str]:
     """A pattern as parts of a regular expression."""
     at, depth = 0, 0
     while at < len(pattern):
@@ -89,7 +95,7 @@ def _translated(pattern: str) -> Iterator[str]:
         elif letter == "[":
             end = pattern.find("]", at + 1)
             if end < 0:
-                raise _unclosed(pattern, "]")
+                raise _unclosed(said, pattern, "]")
             yield _set_of(pattern[at:end])
             at = end + 1
         elif letter == "{":
@@ -103,7 +109,7 @@ def _translated(pattern: str) -> Iterator[str]:
         else:
             yield {"*": ".*", "?": "."}.get(letter) or re.escape(letter)
     if depth:
-        raise _unclosed(pattern, "}")
+        raise _unclosed(said, pattern, "}")
 
 
 def _set_of(letters: str) -> str:
@@ -113,5 +119,5 @@ def _set_of(letters: str) -> str:
     return f"[{'^' if negated else ''}{plain}]"
 
 
-def _unclosed(pattern: str, sign: str) -> ConfigError:
-    return ConfigError("path", pattern, f"a pattern that has its {sign}", "A backslash takes the meaning from a sign.")
+def _unclosed(said: str, pattern: str, sign: str) -> ConfigError:
+    return ConfigError(said, pattern, f"a pattern that has its {sign}", _HINT)

@@ -158,6 +158,21 @@ def test_ends_of_ranges_are_times_in_any_spelling(cow: hudimeta.Table) -> None:
             cow.call(name, **{parameter: "yesterday"})
 
 
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("show_fsview_all", "path_regex"),
+        ("show_fsview_latest", "path_regex"),
+        ("show_fsview_latest", "partition_path"),
+        ("stats_file_sizes", "partition_path"),
+        ("show_logfile_records", "log_file_path_pattern"),
+    ],
+)
+def test_a_pattern_that_means_nothing_is_named_by_its_parameter(mor: hudimeta.Table, name: str, parameter: str) -> None:
+    with pytest.raises(ConfigError, match=rf"argument '{parameter}' has the value '\[', allowed is a pattern that has its \]"):
+        mor.call(name, **{parameter: "["})
+
+
 def test_files_of_a_savepointed_write_are_left_out_with_it(cow: hudimeta.Table) -> None:
     first = cow.timeline.writes[0].time
     assert rows(cow, "show_fsview_latest", "file_id", max_instant=first) == []

@@ -34,6 +34,12 @@ def test_a_bracket_that_is_not_closed_is_named(pattern: str) -> None:
         matches(pattern, "a")
 
 
+@pytest.mark.parametrize("pattern", ["[b-a]", "[^]", "[!]"])
+def test_a_set_that_no_letter_can_be_in_is_refused_by_the_name_of_what_holds_it(pattern: str) -> None:
+    with pytest.raises(ConfigError, match=r"'hudimeta.partitions' has the value .* whose sets have letters"):
+        names_partition(pattern, "a", "hudimeta.partitions")
+
+
 @given(st.text())
 def test_a_literal_pattern_means_its_own_path_and_survives_a_list(name: str) -> None:
     pattern = literal_glob(name)
