@@ -115,6 +115,14 @@ def test_a_star_names_partitions_that_are_dropped_as_in_hudi(attached: SparkSess
     check(path)
 
 
+@pytest.mark.parametrize("value", ["'d0' x", "day", "(select 'd0')"])
+def test_a_partition_is_named_by_constants(door: SparkSession, path: Path, value: str) -> None:
+    for statement in ("alter table kept drop if exists", "truncate table kept", "show partitions kept"):
+        with pytest.raises(Exception, match=r"(?s)PARSE_SYNTAX_ERROR.* partition \(day|PARTITION has .* allowed is a constant"):
+            door.sql(f"{statement} partition (day = {value})")
+    assert len(ids(door)) == 12
+
+
 def test_a_partition_by_seconds_is_dropped_by_its_second(attached: SparkSession, tmp_path: Path) -> None:
     """SQL of Apache Hudi names it so: it holds rows of the whole second, and one moment of it is not the partition."""
     path = table_by_seconds(tmp_path / "seconds", rows("first"))

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructType
 from hudimeta.config import OPTIONS
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.sql import Insert, is_constant, quoted, with_defaults, with_literals
+from hudimeta.sql import Insert, quoted, with_defaults, with_literals
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, assigned_as_named, column_of, filled
 from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.constants import raise_at_once
-from pyspark_hudimeta.sql.partitions import as_session_reads, partition_path, partitions_like, refuse_empty_texts
+from pyspark_hudimeta.sql.partitions import as_session_reads, check_values, partition_path, partitions_like
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, options_of
@@ -106,10 +106,10 @@ class _Insertion:
         self._ordered = bool(properties.record_keys and properties.ordering_fields)
         known = literals(session.parameters)
         self._given = {
-            column_of(entry.columns, name): value if value is None else with_literals(_constant(name, value), known)
+            column_of(entry.columns, name): value if value is None else with_literals(value, known)
             for name, value in as_session_reads(session, statement.partition or ())
         }
-        refuse_empty_texts(tuple(self._given.items()))
+        check_values(tuple(self._given.items()))
         self._defaults = defaults_of(entry, self._table)
         self._fixed = {name: value for name, value in self._given.items() if value is not None}
 
@@ -245,12 +245,3 @@ class _Insertion:
         if set(named) & set(self._fixed):
             raise ConfigError("INSERT", ", ".join(named), "columns that PARTITION gives no value")
         return filled(kept, rows, named, self._defaults)
-
-
-def _constant(name: str, value: str) -> str:
-    """The value of PARTITION, which is one for all rows. Raises ConfigError: It names a column."""
-    if not is_constant(value):
-        raise ConfigError(
-            "PARTITION", f"{name} = {value}", "a constant", "Put a text between quotes; values of rows come from the query."
-        )
-    return value

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator, PartitionLayout
 from hudimeta.keys.timestamp_partition import TimestampPartition
-from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, quoted
+from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, is_constant, quoted
 from hudimeta.write.learned_keys import learned
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = [
     "as_session_reads",
     "change_partitions",
+    "check_values",
     "given_partition",
     "partition_path",
     "partitions_like",
-    "refuse_empty_texts",
 ]
 
 _KEEPS_TEXT = "spark.sql.legacy.keepPartitionSpecAsStringLiteral"
@@ -51,9 +51,9 @@ def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValue
     """The columns that PARTITION names, as the table spells them, with their values.
 
     Raises:
-        ConfigError: Columns that are no partition columns, or one twice.
+        ConfigError: Columns that are no partition columns, one twice, or values that are none.
     """
-    refuse_empty_texts(given)
+    check_values(given)
     found = {column_of(entry.columns, name): value for name, value in given}
     if len(found) < len(given) or set(found) - set(fields):
         allowed = f"partition columns: {', '.join(fields)}" if fields else "nothing, without partitions"
@@ -61,13 +61,17 @@ def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValue
     return found
 
 
-def refuse_empty_texts(given: PartitionValues) -> None:
-    """Refuse values that Spark refuses for tables of any format: rows with such a value are among those without one.
+def check_values(given: PartitionValues) -> None:
+    """Refuse what is no value for all rows, and what Spark refuses for tables of any format: rows with an empty text are
+    among those without a value.
 
     Raises:
-        ConfigError: An empty text.
+        ConfigError: An empty text, or what is no constant.
     """
     for name, value in given:
+        if value is not None and not is_constant(value):
+            hint = "Put a text between quotes; values of rows come from the query of an INSERT."
+            raise ConfigError("PARTITION", f"{name} = {value}", "a constant", hint)
         if value is not None and _EMPTY.match(value):
             hint = f"Rows whose {name} is an empty text or null are in one partition: say {name} = null."
             raise ConfigError("PARTITION", f"{name} = {value}", "a text that is not empty", hint)
@@ -206,5 +210,5 @@ def _row(session: SqlSession, entry: Entry, values: Mapping[str, str]) -> pa.Tab
     kinds = {column.name: column.dataType.simpleString() for column in entry.columns}
     shown = [f"CAST({value} AS {kinds[name]}) AS {quoted(name)}" for name, value in values.items()]
     row = session.query(f"SELECT {', '.join(shown)}").toArrow()
-    refuse_empty_texts(tuple((name, "''") for name in row.column_names if row[name][0].as_py() == ""))  # of a parameter
+    check_values(tuple((name, "''") for name in row.column_names if row[name][0].as_py() == ""))  # of a parameter
     return row
