@@ -196,10 +196,10 @@ class OptionRegistry:
         if key.lower().startswith("hudimeta."):
             near = nearest(key.lower(), self.names)
             hint = f"Did you mean {near}?" if near else "See docs/options.md for all options."
-            raise ConfigError(key, text, "a known option", hint)
+            raise ConfigError(key, text, "a known option", hint, is_option=True)
         near = None if key.startswith("_") else right_name(key, self.names)  # entries of the commit's metadata begin so
         if near is not None:
-            raise ConfigError(key, text, "a known option", question(near))
+            raise ConfigError(key, text, "a known option", question(near), is_option=True)
         if key.lower().startswith("hoodie."):
             warn_once(key, f"hudimeta does not know the option {key} and ignores it")
 
@@ -288,7 +288,7 @@ class Options:
             return option.default
         values = [_parsed(option, key, text) for key, text in found.items()]
         if any(value != values[0] for value in values):
-            raise ConfigError(option.key, found, "one value", f"Give only {option.key}.")
+            raise ConfigError(option.key, found, "one value", f"Give only {option.key}.", is_option=True)
         return values[0]
 
     def having(self, more: Mapping[str, object]) -> Options:
@@ -312,7 +312,7 @@ def _parsed(option: Option[T], key: str, text: str) -> T:
     try:
         return option.parse(text)
     except ValueError as error:
-        raise ConfigError(key, text, option.allowed) from error
+        raise ConfigError(key, text, option.allowed, is_option=True) from error
 
 
 def _in_lower_case(given: Mapping[str, object]) -> dict[str, str]:
@@ -326,7 +326,9 @@ def _in_lower_case(given: Mapping[str, object]) -> dict[str, str]:
             if not is_text(one):
                 raise ConfigError(ascii(key)[1:-1], one, "text without halves of surrogate pairs")
         if found.setdefault(key.lower(), text) != text:
-            raise ConfigError(key, f"{found[key.lower()]} and {text}", "one value", "Names of options have no case.")
+            raise ConfigError(
+                key, f"{found[key.lower()]} and {text}", "one value", "Names of options have no case.", is_option=True
+            )
     return found
 
 

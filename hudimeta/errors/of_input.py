@@ -31,11 +31,11 @@ class ConfigError(HudiError):
 
     code = "CONFIG"
 
-    def __init__(self, key: str, value: object, allowed: str, hint: str = "") -> None:
+    def __init__(self, key: str, value: object, allowed: str, hint: str = "", *, is_option: bool = False) -> None:
         value = HIDDEN if is_secret(key) else value
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(
-            f"{_named(key)} has the value {_written(value)}, allowed is {allowed}",
+            f"{f'option {key!r}' if is_option else _named(key)} has the value {_written(value)}, allowed is {allowed}",
             hint or "Give an allowed value, or leave it out.",
         )
 

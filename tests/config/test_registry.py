@@ -36,6 +36,7 @@ def test_an_alias_is_the_option_and_two_values_are_refused() -> None:
         ({"hudimeta.filtre": "a"}, "Did you mean hudimeta.filter?"),
         ({"hoodie.datasource.write.recordkey.fields": "a"}, "Did you mean hoodie.datasource.write.recordkey.field?"),
         ({"hoodie.metadata.enable": "maybe"}, "allowed is true or false"),
+        ({"failOnDataLoss": "maybe"}, "option 'failondataloss' has the value 'maybe', allowed is true or false"),
         ({"hoodie.parquet.max.file.size": "-1"}, "0 or more"),
         ({"hoodie.parquet.max.file.size": "120_000"}, "0 or more"),
         ({"hoodie.parquet.max.file.size": str(1 << 63)}, "0 or more"),
