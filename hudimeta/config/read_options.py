@@ -102,7 +102,10 @@ HOLES = OPTIONS.choice(
     "before that write. In later versions ranges are of completion times, where there are no such holes.",
 )
 META_COLUMNS_SHOWN = OPTIONS.flag(
-    "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
+    "hudimeta.meta.columns",
+    False,
+    "A registered table shows the _hoodie_* columns (then INSERT needs a column list). What Spark loads, and a temporary view, "
+    "shows them unless this is given as false.",
 )
 INDEX_TRUST = OPTIONS.flag(
     "hudimeta.index.trust",

@@ -90,6 +90,20 @@ def test_meta_columns_are_shown_where_asked_for(spark: SparkSession, register: R
     assert spark.sql(f"select _hoodie_partition_path p from {name} where id = 20").first().p == "p0"
 
 
+def test_meta_columns_are_left_out_of_a_view_that_says_so(session: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    hidden = f"options (path '{tmp_path / 't'}', 'hudimeta.meta.columns' 'false')"
+    session.sql(f"create temporary view bare using hudimeta {hidden}")
+    try:
+        loaded = session.read.format("hudimeta").option("hudimeta.meta.columns", "false").load(str(tmp_path / "t"))
+        assert session.table("bare").columns == loaded.columns == ["id", "part", "ts", "x"]
+        session.sql("insert into bare values (20, 'p0', 1, 20.0)")
+        session.sql("create or replace temporary view bare using hudimeta " + hidden)
+        assert ids(session.table("bare")) == [*range(10), 20]
+    finally:
+        session.catalog.dropTempView("bare")
+
+
 @pytest.mark.rotation(2)
 def test_options_of_registration_hold_for_every_read_of_the_table(
     spark: SparkSession, register: Register, tmp_path: Path

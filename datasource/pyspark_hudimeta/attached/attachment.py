@@ -38,6 +38,7 @@ from pyspark_hudimeta.native.report import AttachedScan, ScanLog
 from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
 from pyspark_hudimeta.native.staging import Staging
 from pyspark_hudimeta.plain.given_paths import opened_to_read
+from pyspark_hudimeta.plain.source import hides_meta_columns
 from pyspark_hudimeta.plain.streams import AttachedStreamReader
 from pyspark_hudimeta.plain.target import read_target
 from pyspark_hudimeta.sql.session import SqlSession
@@ -145,7 +146,8 @@ class Attachment:
         try:
             leaf = Leaf(read_target(options), None, StructType())
             table, where, _ = self._planned(leaf)
-            if table is None or OPTIONS.read(leaf.target.options).is_set(COLUMNS):
+            given = leaf.target.options
+            if table is None or OPTIONS.read(given).is_set(COLUMNS) or hides_meta_columns(given):
                 return None
             return table.frame(where).drop(self._jvm.array(self._jvm.view.java.lang.String, table.partition_schema.names))
         except HudiError:

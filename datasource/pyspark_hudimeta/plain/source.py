@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.plain.stream_reader import HudiStreamReader
     from pyspark_hudimeta.plain.stream_writer import HudiStreamWriter
 
-__all__ = ["DefaultSource"]
+__all__ = ["DefaultSource", "hides_meta_columns"]
 
 _BEFORE_ALL = "000"
 _OF_ONE_MOMENT = (QueryType.SNAPSHOT.value, QueryType.READ_OPTIMIZED.value)
@@ -67,6 +67,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
             HudiError: No table, or one that cannot be read, or options that do not fit.
         """
         from hudimeta import Table
+        from hudimeta.schema import strip_meta_columns
         from hudimeta.table.column_defaults import column_defaults
         from pyspark_hudimeta.arrow_types import spark_schema
         from pyspark_hudimeta.plain.registration import (
@@ -81,7 +82,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         if not is_registering(self.options):
             scan = _scan_of_columns(_opened(target), target)
             self._pin(scan)
-            found = spark_schema(scan.schema)
+            found = spark_schema(strip_meta_columns(scan.schema) if hides_meta_columns(target.options) else scan.schema)
             settle()
             return found
         refuse_part_of_table(self.options)
@@ -150,6 +151,15 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         kind = OPTIONS.read(read_target(self.options).options).get(QUERY_TYPE)
         if scan.task.as_of is None and kind in _OF_ONE_MOMENT:
             self.pinned = max(scan.task.instants.completed, default=None)
+
+
+def hides_meta_columns(options: Mapping[str, str]) -> bool:
+    """True where the options of a read say that it shows no meta columns, and do not name its columns."""
+    from hudimeta.config import OPTIONS
+    from hudimeta.config.options import META_COLUMNS_SHOWN
+
+    given = OPTIONS.read(options)
+    return given.is_set(META_COLUMNS_SHOWN) and not given.get(META_COLUMNS_SHOWN) and not given.is_set(COLUMNS)
 
 
 def _opened(target: Target) -> Table:
