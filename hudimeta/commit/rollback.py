@@ -142,33 +142,16 @@ def execute(
     writer = TimelineWriter(storage, timeline.folder)
     if time is None:
         time = times.next(timeline.last_time)
-        writer.create_requested(
-            time,
-            Action.ROLLBACK,
-            encode_rollback_plan(without_user(storage.root), the_plan.instant, the_plan.action, the_plan.files),
-        )
-        writer.create_inflight(time, Action.ROLLBACK)
+        _request(storage, writer, time, the_plan)
     elif (found := timeline.get(time, Action.ROLLBACK)) is not None and found.state is State.REQUESTED:
         writer.create_inflight(time, Action.ROLLBACK)
-    of_write = (the_plan.instant, the_plan.action.completed_as)
-    for found in (*timeline.completed, *timeline.undone):
-        if found.is_completed and (found.time, found.action) == of_write:
-            writer.delete_completed(found)
-    gone = set(delete_files(storage, [join(partition, name) for partition, names in the_plan.files.items() for name in names]))
-    deleted = {
-        partition: [name for name in names if join(partition, name) in gone] for partition, names in the_plan.files.items()
-    }
+    _withdraw(writer, timeline, the_plan)
+    deleted = _delete(storage, the_plan)
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     if has_metadata:
         roll_back_metadata(storage, the_plan.instant, time, times)
         delete_marked_metadata(storage, the_plan.instant)
-    # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
-    Heartbeat(storage, the_plan.instant).stop()
-    deleted = _with_late_files(storage, the_plan.instant, deleted)
-    if the_plan.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):
-        forget_rings(storage, [the_plan.instant])
-        forget_rules(storage, [the_plan.instant])
-    remove_markers(storage, the_plan.instant)
+    deleted = _without_traces(storage, the_plan, deleted)
     _withdraw_late(storage, timeline.folder, the_plan)
     # Last: while it is there nobody else takes the instant, whose heartbeat and markers would have been removed here.
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
@@ -180,19 +163,52 @@ def execute(
     return RollbackOutcome(time, the_plan, sum(len(names) for names in deleted.values()))
 
 
+def _request(storage: Storage, writer: TimelineWriter, time: str, the_plan: RollbackPlan) -> None:
+    """Store the plan, so that whoever finds the rollback dead can run it again."""
+    stored = encode_rollback_plan(without_user(storage.root), the_plan.instant, the_plan.action, the_plan.files)
+    writer.create_requested(time, Action.ROLLBACK, stored)
+    writer.create_inflight(time, Action.ROLLBACK)
+
+
+def _withdraw(writer: TimelineWriter, timeline: Timeline, the_plan: RollbackPlan) -> None:
+    """Delete the completed file of a write that has one: from here on nobody sees it."""
+    for found in (*timeline.completed, *timeline.undone):
+        if found.is_completed and (found.time, found.action) == (the_plan.instant, the_plan.action.completed_as):
+            writer.delete_completed(found)
+
+
+def _delete(storage: Storage, the_plan: RollbackPlan) -> dict[str, list[str]]:
+    """Delete the data files of the plan; those that were there, by partition path."""
+    named = [(partition, name, join(partition, name)) for partition, names in the_plan.files.items() for name in names]
+    gone = set(delete_files(storage, [path for *_, path in named]))
+    deleted: dict[str, list[str]] = {partition: [] for partition in the_plan.files}
+    for partition, name, path in named:
+        if path in gone:
+            deleted[partition].append(name)
+    return deleted
+
+
+def _without_traces(storage: Storage, the_plan: RollbackPlan, deleted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Remove what else the write left beside its files, and files that came late; all files that are gone.
+
+    Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
+    """
+    Heartbeat(storage, the_plan.instant).stop()
+    all_deleted = _with_late_files(storage, the_plan.instant, deleted)
+    if the_plan.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):
+        forget_rings(storage, [the_plan.instant])
+        forget_rules(storage, [the_plan.instant])
+    remove_markers(storage, the_plan.instant)
+    return all_deleted
+
+
 def _withdraw_late(storage: Storage, folder: str, the_plan: RollbackPlan) -> None:
     """Remove what the write published while it was rolled back."""
     for entry in storage.list(folder):
         file = parse_instant_name(entry.name)
-        if (
-            file is not None
-            and file.state is State.COMPLETED
-            and (file.time, file.action)
-            == (
-                the_plan.instant,
-                the_plan.action.completed_as,
-            )
-        ):
+        if file is None or file.state is not State.COMPLETED:
+            continue
+        if (file.time, file.action) == (the_plan.instant, the_plan.action.completed_as):
             storage.delete(entry.path)
 
 

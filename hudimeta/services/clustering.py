@@ -43,7 +43,6 @@ from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder,
 from hudimeta.services.clustering_strategy import STREAM_COPY, choose
 from hudimeta.services.plan_runs import put_plan, run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of, stored_columns, with_sizes
-from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
@@ -189,38 +188,30 @@ def execute(session: WriteSession, instant: str) -> ClusteringReport:
 
 
 def _run(session: WriteSession, timeline: Timeline, found: Instant) -> ClusteringReport:
-    instant = found.time
-    timings = Timings()
-    mark = session.request_mark()
+    instant, timings, mark = found.time, Timings(), session.request_mark()
     snapshot = session.snapshot_at(timeline)
     planned = ClusteringPlan.of(timeline.plan(found), session.options)
     planned.order.check(with_meta_columns(snapshot.file_schema), keys.CLUSTER_SORT.key)
     _refuse_stale(snapshot, planned)
-    if session.concurrency.prefers_writers:
-        groups = [FileGroupId(one.partition_path, one.file_id) for one in planned.slices]
-        patience = session.concurrency.patience_s
-        give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False, patience_s=patience)
-    remove_leftovers(session, instant)
-    if found.state is State.REQUESTED:
-        TimelineWriter(session.storage, timeline.folder).begin_planned(instant, Action.CLUSTERING)
+    _begin(session, timeline, found, planned)
     schema, history = columns_at(session, snapshot, instant)
     rings = _new_rings(session, snapshot, planned, instant)
-    works = _works(snapshot, planned, rings)
-    table = TableFiles(session, snapshot)
-    virtual = None if session.properties.populate_meta else table.generator()
-    threads = session.engine.workers if isinstance(session.engine, LocalEngine) else None
+    works, table = _works(snapshot, planned, rings), TableFiles(session, snapshot)
     with timings.phase("rewrite"):
-        task: ReadTask = reading(session, snapshot, schema, history)
-        writer, copies = table.writer(instant, schema), planned.executor in COPYING
-        run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
-        engine = _engine_for(session, works, copies)
-        written = engine.map(run, works)
+        copies = planned.executor in COPYING
+        run = ClusterGroup(
+            session.storage,
+            reading(session, snapshot, schema, history),
+            table.writer(instant, schema),
+            planned.order,
+            None if session.properties.populate_meta else table.generator(),
+            session.engine.workers if isinstance(session.engine, LocalEngine) else None,
+            copies,
+        )
+        written = _engine_for(session, works, copies).map(run, works)
     for ring, _ in rings.values():
         put_ring(session.storage, ring)
-    replaced: dict[str, list[str]] = {}
-    for one in planned.slices:
-        replaced.setdefault(one.partition_path, []).append(one.file_id)
-    files = [file for group in written for file in group.files]
+    files, replaced = [file for group in written for file in group.files], _by_partition(planned)
     write = OpenWrite.of_plan(timeline, instant, Action.CLUSTERING, Operation.CLUSTER)
     stated = published_schema(schema, session.properties.name, history, instant)
     publication = Publication(
@@ -235,6 +226,25 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     counts = {"file_groups_added": len(files), "file_groups_replaced": len(planned.slices)}
     commit = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), **counts)
     return session.reported(_report(commit, works, written, planned), write.action)
+
+
+def _begin(session: WriteSession, timeline: Timeline, found: Instant, planned: ClusteringPlan) -> None:
+    """Give way to writers where they come first, remove what an earlier run left, and say that the plan is being run."""
+    if session.concurrency.prefers_writers:
+        groups = [FileGroupId(one.partition_path, one.file_id) for one in planned.slices]
+        patience = session.concurrency.patience_s
+        give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False, patience_s=patience)
+    remove_leftovers(session, found.time)
+    if found.state is State.REQUESTED:
+        TimelineWriter(session.storage, timeline.folder).begin_planned(found.time, Action.CLUSTERING)
+
+
+def _by_partition(planned: ClusteringPlan) -> dict[str, list[str]]:
+    """The file ids that the plan replaces."""
+    replaced: dict[str, list[str]] = {}
+    for one in planned.slices:
+        replaced.setdefault(one.partition_path, []).append(one.file_id)
+    return replaced
 
 
 def _engine_for(session: WriteSession, works: Sequence[GroupWork], copies: bool) -> Engine:

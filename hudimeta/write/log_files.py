@@ -188,19 +188,7 @@ class LogFileWriter:
         keys = None if self._rate is None else KeysOfLogs(self._storage, self._rate, partition_path, below)
         for number, held in enumerate(contents, start=1):
             name = str(LogFileName(file_id, self._instant, number, token.of_log))
-            path = join(partition_path, name)
-            marker = Marker(path, MarkerKind.CREATE)
-            note = partial(write_marker, self._storage, self._instant, marker)
-            entries = _entries(keys, name, held, note, self._storage)
-            blocks = held.framed(entries)
-            seal_blocks(blocks, name)
-            with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task, is_noted=True) as stream:
-                for block in blocks:
-                    stream.write(block)
-            size = sum(map(len, blocks))
-            if keys is not None and entries:
-                keys.wrote(size)
-            own = held.rows
+            size, own = self._put(join(partition_path, name), held, keys), held.rows
             inserted = min(max(fresh, 0), own.num_rows)
             fresh -= inserted
             files.append(
@@ -223,6 +211,21 @@ class LogFileWriter:
         if below is None:
             mark_partition(self._storage, self._instant, partition_path)
         return files
+
+    def _put(self, path: str, held: _Content, keys: KeysOfLogs | None) -> int:
+        """Write one file, its marker first. Returns its size."""
+        marker, name = Marker(path, MarkerKind.CREATE), path.rpartition("/")[2]
+        note = partial(write_marker, self._storage, self._instant, marker)
+        entries = _entries(keys, name, held, note, self._storage)
+        blocks = held.framed(entries)
+        seal_blocks(blocks, name)
+        with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task, is_noted=True) as stream:
+            for block in blocks:
+                stream.write(block)
+        size = sum(map(len, blocks))
+        if keys is not None and entries:
+            keys.wrote(size)
+        return size
 
     def _facts(self, changes: FileFacts, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
         wanted = self._format.facts.expressions
