@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta.cached import cached_property
 from hudimeta.config import Options
-from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
+from hudimeta.config.options import LISTING_RETURNED, PARTITIONS, PLAN_CACHE, SCHEMA_ON_READ
 from hudimeta.errors import SchemaUnknown, TableNotFound
 from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata
 from hudimeta.snapshot.opened_ahead import properties_and_timeline
@@ -121,8 +121,14 @@ class Snapshot:
         return snapshot
 
     def for_reading(self) -> Snapshot:
-        """This moment as reads see it, for which options may leave out the metadata table and older names of columns."""
-        return Snapshot(self.storage, self.properties, self.timeline, self.options) if self.for_writes else self
+        """This moment as reads see it, for which options may leave out the metadata table.
+
+        What a write reads it stores, or goes by: no option leaves out rows, or values that stand under older names.
+        """
+        if not self.for_writes:
+            return self
+        options = self.options.without(PARTITIONS).having({SCHEMA_ON_READ.key: "true"})
+        return Snapshot(self.storage, self.properties, self.timeline, options)
 
     def refreshed(self) -> Snapshot:
         """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change.

@@ -58,9 +58,29 @@ def test_a_partition_that_is_not_there_is_named_with_those_that_are(table: hudim
         hudimeta.Table(table.path, {"hudimeta.partitions": "nothing"}).scan().to_table()
 
 
+def versions(table: hudimeta.Table) -> dict[str, int]:
+    """Each key with its `ts`."""
+    found = hudimeta.Table(table.path).scan().to_table()
+    assert found.num_rows == len(set(found["id"].to_pylist())), "no key is doubled"
+    return dict(zip(found["id"].to_pylist(), found["ts"].to_pylist(), strict=True))
+
+
 def test_a_write_by_a_limited_table_finds_rows_everywhere(table: hudimeta.Table) -> None:
-    first, *_ = sorted(set(table.scan().to_table()["part"].to_pylist()))
-    limited = hudimeta.Table(table.path, {"hudimeta.partitions": first})
+    limited = hudimeta.Table(table.path, {"hudimeta.partitions": "p0"})
     limited.upsert(simple_rows(range(9), 3, partitions=3))
-    ids = hudimeta.Table(table.path).scan().to_table()["id"].to_pylist()
-    assert sorted(ids) == [f"k{n:04d}" for n in range(9)]
+    assert versions(table) == {f"k{n:04d}": 3 for n in range(9)}
+    limited.update({"ts": 4}, where="id in ('k0000', 'k0001')")
+    assert versions(table) == {f"k{n:04d}": 4 if n < 2 else 3 for n in range(9)}
+    limited.delete(where="ts = 4")
+    assert sorted(versions(table)) == [f"k{n:04d}" for n in range(2, 9)]
+
+
+def test_a_merge_into_a_limited_table_overwrites_no_row_that_it_only_does_not_read(table: hudimeta.Table) -> None:
+    before = versions(table)
+    limited = hudimeta.Table(table.path, {"hudimeta.partitions": "p0"})
+    rows = simple_rows([1, 9], 7, partitions=3)
+    limited.merge(rows, ["id", "part"]).when_not_matched_insert().execute()
+    assert versions(table) == {**before, "k0009": 7}
+    limited.merge(rows, ["id", "part"]).when_matched_delete().when_not_matched_insert().execute()
+    del before["k0001"]
+    assert versions(table) == before

@@ -405,3 +405,19 @@ def test_a_field_that_a_struct_does_not_have_is_refused(
         with pytest.raises(SchemaMismatch, match=f"a struct with the field '{name}', the table needs no fields but x"):
             change()
     assert table.timeline.instants == before
+
+
+@BOTH
+def test_values_under_an_older_name_stay_whatever_reads_are_told_of_names(tmp_path: Path, kind: str) -> None:
+    """`hoodie.schema.on.read.enable=false` shows them as null: a write that reads rows must not store that."""
+    table_of(tmp_path / "t", kind).alter(rename={"fare": "price"})
+    by_names = Table(tmp_path / "t", {"hoodie.schema.on.read.enable": "false"})
+    assert set(by_names.scan().to_table()["price"].to_pylist()) == {None}
+    by_names.update({"note": "'changed'"}, where="id = 'k1'")
+    by_names.merge(pa.table({"id": ["k2", "k3"], "part": ["p0", "p1"], "fee": [2.0, 2.0]}), ["id", "part"]).when_matched_update(
+        {"price": "price + fee"}
+    ).execute()
+    by_names.delete(where="price = 4.0")
+    found = Table(tmp_path / "t").scan(columns=["id", "price", "note"]).to_table().to_pylist()
+    assert {row["id"]: row["price"] for row in found} == {"k0": 0.0, "k1": 1.0, "k3": 5.0, "k5": 5.0}
+    assert {row["id"] for row in found if row["note"] == "changed"} == {"k1"}
