@@ -142,6 +142,8 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     more |= _merge_properties(options, version)
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}
+    elif (images := options.get(keys.CDC_MODE)) is not None:
+        more[keys.CDC_MODE.key] = images  # what the writes of its maker say, too
     more |= _bucket_properties(options) | key_settings(options) | _window_properties(options)
     kind = asked_key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):

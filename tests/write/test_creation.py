@@ -144,6 +144,13 @@ def test_options_stand_in_for_arguments_by_any_of_their_names(tmp_path: Path) ->
     assert Table.create(tmp_path / "rides", SCHEMA).properties.name == "rides"
 
 
+def test_a_form_of_changes_without_capture_is_kept_and_does_not_stop_writes(tmp_path: Path) -> None:
+    mode = "hoodie.table.cdc.supplemental.logging.mode"
+    table = Table.create(tmp_path / "t", simple_rows([], 0).schema, key="id", options={mode: "OP_KEY_ONLY"})
+    table.upsert(simple_rows([1], 1))
+    assert (table.properties[mode], table.properties.cdc_enabled) == ("OP_KEY_ONLY", False)
+
+
 def test_an_empty_table_can_be_read_and_written(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"))
     table.check()
