@@ -116,7 +116,7 @@ def open_metadata(
         return MetadataTable.open(storage, properties, timeline), ""
     except MetadataOutOfSync as error:
         # Nothing was ever completed there: the properties name a metadata table that is gone, and storage knows better.
-        return None, error.message
+        return None, f"{error.message}; t.metadata.rebuild() makes it anew"
 
 
 def open_kept_metadata(storage: Storage, properties: TableProperties, timeline: Timeline) -> tuple[MetadataTable | None, str]:

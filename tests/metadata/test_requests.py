@@ -188,6 +188,10 @@ def test_a_write_that_the_metadata_table_lacks_is_noticed(rich_table: Unpack) ->
     scan = hudimeta.Table(path).scan()
     assert scan.to_table().sort_by("_hoodie_record_key").equals(expected.sort_by("_hoodie_record_key"))
     assert instant in str(scan.report)
+    with pytest.raises(IndexNotReady, match=rf"{instant}; t\.metadata\.rebuild\(\) makes it anew"):
+        hudimeta.Table(path).metadata.validate()
+    hudimeta.Table(path).metadata.rebuild()
+    assert hudimeta.Table(path).metadata.validate().holds
 
 
 def test_a_metadata_table_from_the_day_of_its_making_is_noticed(tmp_path: Path) -> None:
