@@ -109,7 +109,8 @@ def open_metadata(
         return None, "hoodie.metadata.validate: the metadata table is only compared with what is on storage"
     restore = next((i.time for i in timeline.pending if i.action is Action.RESTORE), None)
     if restore is not None:
-        return None, f"the restore at {restore} is not finished: the metadata table may know what it has undone"
+        what = "the metadata table may know what it has undone; t.recover() finishes it"
+        return None, f"the restore at {restore} is not finished: {what}"
     from hudimeta.metadata import MetadataTable
 
     try:

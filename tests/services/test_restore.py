@@ -12,7 +12,7 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.restoring import refuse_undone
 from hudimeta.config import HudiWarning
-from hudimeta.errors import CommitConflict, CommitError, CorruptFileError, StorageError, UndoError
+from hudimeta.errors import CommitConflict, CommitError, CorruptFileError, IndexNotReady, StorageError, UndoError
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.services import restore as service
@@ -271,7 +271,8 @@ def test_from_its_plan_on_the_table_reads_as_restored(tmp_path: Path) -> None:
     instant, the_plan = service.schedule(table.session(), point)
     assert instant is not None
     kept.check(table.read())
-    assert "restore" in face.snapshot().listing_reason
+    with pytest.raises(IndexNotReady, match=rf"the restore at {instant} is not finished.*t\.recover\(\) finishes it"):
+        Table(table.path).metadata.validate()
     table.model = kept.copy()
     assert set(table.write(Operation.UPSERT, simple_rows(range(30, 33), 6)).rolled_back) >= set(the_plan.record.times)
     assert not Table(table.path).timeline.pending
