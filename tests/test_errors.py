@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ SAMPLES = [
     errors.IndexDropped("expr_index_low", "its definition"),
     errors.IndexNotReady("record_index", "not built"),
     errors.CommitConflict("UPSERT", [("p", "f1"), ("", "f2"), ("p", "f3"), ("p", "f4")], "2025"),
+    errors.CommitConflict("append", (), "another process", what="the metadata table", did="removed meanwhile"),
     errors.ClusteringPending("UPSERT", [("p", "f1")], "2025", "Wait."),
     errors.CommitOutcomeUnknown("2025", "lost"),
     errors.DuplicateKeys(2, ["k1", "k2"]),
@@ -52,6 +54,25 @@ def test_errors_cross_process_borders_with_their_facts(error: HudiError) -> None
     assert type(copy) is type(error)
     assert str(copy) == str(error)
     assert copy.__dict__.keys() == error.__dict__.keys()
+
+
+def test_a_conflict_says_in_one_sentence_what_met() -> None:
+    def told(*args: Any, **how: Any) -> str:
+        return errors.CommitConflict(*args, **how).message
+
+    groups = [("p", "f1"), ("", "f2"), ("p", "f3"), ("p", "f4")]
+    assert told("UPSERT", groups, "2025") == (
+        "UPSERT touches file groups that instant 2025 changed meanwhile: p/f1, f2, p/f3 and 1 more"
+    )
+    assert told("UPSERT", groups[:1], "2025", keys=2, sample="k1") == (
+        "UPSERT touches 2 of its rows, such as the one with the key 'k1', that instant 2025 changed meanwhile: p/f1"
+    )
+    assert told("look-up", (), "another process", what="an index", did="dropped meanwhile") == (
+        "look-up rests on an index, which another process dropped meanwhile"
+    )
+    assert errors.ClusteringPending("UPSERT", groups[:1], "2025", "Wait.").message == (
+        "UPSERT touches file groups that the pending clustering 2025 is going to replace: p/f1"
+    )
 
 
 def test_codes_are_unique() -> None:

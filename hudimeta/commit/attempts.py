@@ -103,14 +103,15 @@ def _conflict_of(
     if isinstance(error, (CommitConflict, LockLost)):
         return error
     if isinstance(error, NotFound):
-        folder, _, name = error.path.rpartition("/")
-        winner, lost = "of a clean or a rollback (the file is gone)", "nobody cleans, a file is lost"
+        what, winner, did = f"the file {error.path}", "a clean or a rollback", "removed meanwhile"
+        lost = "nobody cleans, a file is lost"
     else:
-        folder, name = "", f"metadata partition {error.partition!r} lacks {error.missing}"
-        winner, lost = "of another write or a restore", "nobody else writes, the metadata table is out of step"
+        what, winner = f"metadata partition {error.partition!r}", "another write or a restore"
+        did = f"changed meanwhile: it lacks {error.missing}"
+        lost = "nobody else writes, the metadata table is out of step"
     cure = f"Nothing was published; run the write again. If it fails so again though {lost}: t.metadata.validate() tells."
     operation = session.options.get(keys.OPERATION) or Operation.UPSERT.value
-    return CommitConflict(operation, [(folder, name)], winner, cure)
+    return CommitConflict(operation, (), winner, cure, what=what, did=did)
 
 
 def wait_before_retry(options: Options, retry: int, chance: float) -> float:

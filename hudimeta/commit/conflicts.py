@@ -189,7 +189,7 @@ def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_
     for instant, text in foreign:
         # The table's schema is that of the latest instant: a new one must not stand before an old one.
         if known is None or text != known[1] or instant.time > own_instant:
-            raise CommitConflict(operation, [("", "the table's schema")], instant.time)
+            raise CommitConflict(operation, (), instant.time, what="the table's schema")
 
 
 def _pairs(groups: Iterable[FileGroupId]) -> Iterable[tuple[str, str]]:

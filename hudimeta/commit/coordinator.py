@@ -318,10 +318,10 @@ class Coordinator:
         """
         properties = load_properties(self._storage)
         if properties.type is not self._properties.type:
-            raise CommitConflict(write.operation.value, [("", "the table's type")], "that changed it")
+            raise CommitConflict(write.operation.value, (), "another process", what="the table's type")
         if (self._metadata is not None) is not properties.has_metadata_table:
-            what = "built" if properties.has_metadata_table else "removed"
-            raise CommitConflict(write.operation.value, [("", "the metadata table")], f"that {what} it")
+            did = "built meanwhile" if properties.has_metadata_table else "removed meanwhile"
+            raise CommitConflict(write.operation.value, (), "another process", what="the metadata table", did=did)
         if self._metadata is not None:
             self._metadata.properties = properties
 

@@ -88,7 +88,8 @@ class EarlyLook:
             return
         timeline = self.properties.load_timeline(self.storage)
         for winner in _at_work(self.storage, timeline, marked, alone=False, patience_s=self.early.patience_s):
-            raise CommitConflict(operation, [(group.partition_path, group.file_id)], f"{winner.time}, which is at work", _EARLY)
+            own = [(group.partition_path, group.file_id)]
+            raise CommitConflict(operation, own, winner.time, _EARLY, did="is changing")
         if self.early.checks_commits:
             check_conflicts(timeline, self.write.seen, operation, [group])
 
@@ -123,7 +124,7 @@ def give_way_to_writers(
         both = [pair for pair in mine if pair in marked]
         if both:
             hint = "Services give way to writers here: run the service again when that write is done."
-            raise CommitConflict(operation, both, f"{writer.time}, which is at work", hint)
+            raise CommitConflict(operation, both, writer.time, hint, did="is changing")
 
 
 def _at_work(

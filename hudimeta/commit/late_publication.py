@@ -94,7 +94,7 @@ def _settle(
     rest_on_it = _begun_after(storage, timeline, found, writes_since(timeline, seen))
     try:
         if built:  # over the table without this write
-            raise CommitConflict(write.operation.value, [("", "the table's indexes")], built[0].time)
+            raise CommitConflict(write.operation.value, (), built[0].time, what="the table's indexes")
         keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
         check_conflicts(timeline, seen | rest_on_it, write.operation.value, publication.changed, keyed, write.instant)
         if not write.runs_a_plan:

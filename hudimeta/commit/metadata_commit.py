@@ -288,9 +288,9 @@ class MetadataCommit:
         prepared: PreparedDelta | None = None,
         apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
     ) -> dict[str, str]:
-        taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
-        if taken:
-            raise CommitConflict("metadata table", [("", f"the instant {instant}")], f"of a {taken[0]} of the metadata table")
+        for other in (i for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT):
+            what, winner = f"the instant {instant}", f"a {other.action.value} of the metadata table"
+            raise CommitConflict("commit", (), winner, what=what, did="has taken")
         if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
             # An earlier run of the same service died after this step: what it wrote is taken back and written again.
             take_back_delta(self._storage, instant)

@@ -159,13 +159,14 @@ def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
     rollbacks = [i for i in timeline.pending if i.action is Action.ROLLBACK and i.time > write.instant]
     targets = (rollback_target(timeline.plan(i)) for i in rollbacks)
     if any(target is not None and target[0] == write.instant for target in targets):
-        others.append("rollback of another write there")
+        others.append("rollback of another write")
     # Or there was one that is undone: what names its instant later would mean ours, and readers of its record leave ours out.
     later = [i for i in timeline.completed if i.action in _UNDOING and i.time > write.instant]
     later = [i for i in later if i.time not in write.undoings_seen]
-    others += [f"{i.action.value} of another write there" for i in later if _names(timeline, i, write)]
+    others += [f"{i.action.value} of another write" for i in later if _names(timeline, i, write)]
     if others:
-        raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
+        what = f"the instant {write.instant}"
+        raise CommitConflict(write.operation.value, (), f"a {others[0]}", what=what, did="has taken")
 
 
 def _names(timeline: Timeline, undone: Instant, write: OpenWrite) -> bool:

@@ -94,10 +94,12 @@ def refuse_undone(timeline: Timeline, write: OpenWrite) -> None:
         CommitConflict: With the instant that is gone.
     """
     for restore in pending_restores(timeline):
-        raise CommitConflict(write.operation.value, [("", "the whole table")], f"of a restore at {restore.time}")
+        winner = f"the restore at {restore.time}"
+        raise CommitConflict(write.operation.value, (), winner, what="the whole table", did="is taking back")
     gone = [time for time in write.seen - timeline.completion_times.keys() if not timeline.is_committed(time)]
     if gone:
-        raise CommitConflict(write.operation.value, [("", f"what {min(gone)} wrote")], "of a restore or rollback")
+        what = f"what instant {min(gone)} wrote"
+        raise CommitConflict(write.operation.value, (), "a restore or rollback", what=what, did="has taken back")
 
 
 def metadata_must_be_built(

@@ -109,4 +109,5 @@ def refuse_repeated(extra: Mapping[str, str], timeline: Timeline, operation: str
     for stream, number in _decoded(extra.get(CHECKPOINT_KEY)).items():
         found = StreamBatch(stream, number).published(timeline)
         if found is not None:
-            raise CommitConflict(operation, [("", f"batch {number} of the stream {stream!r}")], found.time)
+            what = f"batch {number} of the stream {stream!r}"
+            raise CommitConflict(operation, (), found.time, what=what, did="published meanwhile")

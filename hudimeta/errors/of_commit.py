@@ -26,17 +26,19 @@ class CommitError(HudiError):
 
 
 class CommitConflict(CommitError):
-    """Another writer changed the same rows or file groups first.
+    """Another writer changed the same rows or file groups first, or something else that this write rests on.
 
     Attributes:
         action: What was being written.
         file_groups: (partition, file id) pairs both touched.
-        winner: Instant that won.
+        winner: Instant that won, or in words who it was.
         keys: How many rows are known to be the same; 0 where that is not known.
         sample: The key of one of them; "" where that is not known.
+        what: What both touched where these are no file groups; else "".
 
     Args:
         cure: What helps where running the write again does not.
+        did: What the winner did to it.
     """
 
     code = "COMMIT_CONFLICT"
@@ -49,17 +51,27 @@ class CommitConflict(CommitError):
         cure: str = "Nothing was published; run the write again.",
         keys: int = 0,
         sample: str = "",
+        *,
+        what: str = "",
+        did: str = "changed meanwhile",
     ) -> None:
         self.action, self.file_groups, self.winner = action, tuple(file_groups), winner
-        self.keys, self.sample = keys, sample
+        self.keys, self.sample, self.what, self._did = keys, sample, what, did
+        super().__init__(self._told(), cure)
+
+    def _told(self) -> str:
+        who = f"instant {self.winner}" if self.winner.isdigit() else self.winner
+        if self.what:
+            return f"{self.action} rests on {self.what}, which {who} {self._did}"
         shown = ", ".join(f"{p}/{f}" if p else f for p, f in self.file_groups[:3])
         more = f" and {len(self.file_groups) - 3} more" if len(self.file_groups) > 3 else ""
-        what = f"{keys:,} of its rows, such as the one with the key {sample!r}," if keys else "file groups"
-        super().__init__(f"{action} touches {what} that instant {winner} changed meanwhile: {shown}{more}", cure)
+        touched = f"{self.keys:,} of its rows, such as the one with the key {self.sample!r}," if self.keys else "file groups"
+        return f"{self.action} touches {touched} that {who} {self._did}: {shown}{more}"
 
     def with_cure(self, cure: str) -> CommitConflict:
         """The same with another word on what to do."""
-        return CommitConflict(self.action, self.file_groups, self.winner, cure, self.keys, self.sample)
+        touched = self.action, self.file_groups, self.winner
+        return CommitConflict(*touched, cure, self.keys, self.sample, what=self.what, did=self._did)
 
 
 class ClusteringPending(CommitConflict):
@@ -71,7 +83,7 @@ class ClusteringPending(CommitConflict):
 
     def __init__(self, action: str, file_groups: Iterable[tuple[str, str]], instant: str, cure: str) -> None:
         self.instant = instant
-        super().__init__(action, file_groups, f"{instant} (a pending clustering)", cure)
+        super().__init__(action, file_groups, f"the pending clustering {instant}", cure, did="is going to replace")
 
 
 class CommitOutcomeUnknown(CommitError):

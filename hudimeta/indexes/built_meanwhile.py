@@ -62,7 +62,7 @@ def refuse_built_anew(
         built += [(name, late.get(name, newest)) for name in table.ready if name not in known.ready]
     for name, winner in built:
         if any(_speaks_of(f, name) or _lacks(f, name) for f in written):
-            raise CommitConflict("write", [("", name)], winner)
+            raise CommitConflict("write", (), winner, what=f"the index {name}", did="built meanwhile")
 
 
 def _lacks(file: WrittenFile, partition: str) -> bool:

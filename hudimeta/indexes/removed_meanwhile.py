@@ -32,4 +32,5 @@ def check_not_removed_later(change: CommitChange, partition: str, added: pa.Arra
         return
     hidden = added.filter(pc.is_in(added, value_set=change.table.removed_later(partition, change.instant, added)))
     if len(hidden):
-        raise CommitConflict("write", [("", f"{hidden[0].as_py()!r} in {partition}")], max(later))
+        what = f"{hidden[0].as_py()!r} in {partition}"
+        raise CommitConflict("write", (), max(later), what=what, did="removed meanwhile")

@@ -289,7 +289,7 @@ def _refuse_stale(snapshot: Snapshot, planned: ClusteringPlan) -> None:
         if now.get(FileGroupId(one.partition_path, one.file_id)) != (one.base_file, frozenset(one.log_files))
     ]
     if changed:
-        raise CommitConflict(Operation.CLUSTER.value, changed, "that came after the plan", _STALE)
+        raise CommitConflict(Operation.CLUSTER.value, changed, "a write after the plan", _STALE, did="changed")
 
 
 Rings = Mapping[str, tuple[HashRing, tuple[str, ...]]]

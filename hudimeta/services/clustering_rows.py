@@ -215,7 +215,8 @@ class ClusterGroup:
         ids = [f"{ring.nodes[place].prefix}-0" for place in np.unique(places).tolist()]
         strange = [name for name in ids if name not in work.file_ids]
         if strange:
-            raise CommitConflict("clustering", [(ring.partition, name) for name in strange], "that changed the buckets")
+            groups = [(ring.partition, name) for name in strange]
+            raise CommitConflict("clustering", groups, "another clustering", did="split or merged meanwhile")
 
         def write(place: int) -> tuple[WrittenFile, list[FilesRead]]:
             own = rows.filter(pa.array(places == place))

@@ -11,7 +11,7 @@ is left out: its rows stand in the next slice already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -305,18 +305,20 @@ class _SlicesGoOn:
     def under_lock(self, timeline: Timeline) -> Publication:
         """See `Settling`."""
         ending = groups_under_compaction(timeline) | groups_under_clustering(timeline)
-        found = {group: "of a pending service" for group in self.newest if group in ending}
+        self._refuse(self.newest.keys() & ending, "a pending service", "is going to change")
         for instant in writes_since(timeline, self.seen):
-            change = TableChange.of(timeline, instant)
-            found |= dict.fromkeys(self._crossed(change), instant.time)
-        if found:
-            groups = sorted((group.partition_path, group.file_id) for group in found)
-            raise CommitConflict(Operation.LOG_COMPACT.value, groups, next(iter(found.values())), "Run it again.")
+            self._refuse(self._crossed(TableChange.of(timeline, instant)), instant.time, "changed meanwhile")
         return self.publication
 
     def settle(self, timeline: Timeline) -> Publication:
         """See `Settling`."""
         return self.under_lock(timeline)
+
+    @staticmethod
+    def _refuse(met: Iterable[FileGroupId], winner: str, did: str) -> None:
+        groups = sorted({(group.partition_path, group.file_id) for group in met})
+        if groups:
+            raise CommitConflict(Operation.LOG_COMPACT.value, groups, winner, "Run it again.", did=did)
 
     def _crossed(self, change: TableChange) -> Iterator[FileGroupId]:
         yield from change.replaced & self.newest.keys()

@@ -151,7 +151,8 @@ def refuse_gone(batch: KeyedBatch, tagging: Tagging, action: str) -> None:
         return
     rows = array_of(np.flatnonzero(gone))
     places = sorted(set(zip(batch.partitions.take(rows).to_pylist(), batch.groups.take(rows).to_pylist(), strict=True)))
-    raise CommitConflict(action, places, "of another write", _CURE, len(rows), str(batch.keys[rows[0].as_py()]))
+    sample = str(batch.keys[rows[0].as_py()])
+    raise CommitConflict(action, places, "another write", _CURE, len(rows), sample, did="took away meanwhile")
 
 
 def is_of_known_rows(*batches: KeyedBatch) -> bool:

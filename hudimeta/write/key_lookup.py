@@ -137,7 +137,7 @@ class KeyLookup:
         now = load_rules(self._session.storage, timeline, load_properties(self._session.storage))
         known = self.bucket_rules
         if now is not None and (now.expressions, now.default) != (known.expressions, known.default):
-            raise CommitConflict(operation, [("", "the rules of its buckets")], now.instant)
+            raise CommitConflict(operation, (), now.instant, what="the rules of its buckets")
 
     @property
     def fixes_places(self) -> bool:
@@ -156,7 +156,8 @@ class KeyLookup:
             tagging = self._index(choice).tag(batch_keys, partitions)
         except (MetadataError, CorruptFileError, NotFound) as error:
             if self._indexes_changed():
-                raise CommitConflict("look-up", [("", "an index")], "that dropped it or built it anew") from error
+                did = "dropped, or built anew, meanwhile"
+                raise CommitConflict("look-up", (), "another process", what=f"the {choice.kind.title}", did=did) from error
             if choice.fallback is None or isinstance(error, NotFound):
                 raise
             note = f"instead of {choice.kind.title}, which failed: {error}"

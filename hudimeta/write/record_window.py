@@ -128,7 +128,7 @@ class TableWindow:
         beside = ~within & (np.bincount(row[within], minlength=len(batch))[row] > 0)
         again = _is_again(batch, tagging)
         if (again & ~batch.deleted[row]).any():
-            raise CommitConflict("look-up", [("", "the record window")], "that brought a key into it")
+            raise CommitConflict("look-up", (), "another write", what="the record window", did="brought a key into")
         dropped = again if moves else again | (beside & ~batch.deleted[row])
         if dropped.any():
             tagging = replace(tagging, row=row[~dropped], file=tagging.file[~dropped])

@@ -179,7 +179,8 @@ class Settlement:
         except UnknownKeys as error:
             paths = sorted({file.group.partition_path for file in theirs})
             cure = f"Nothing was published; run the write again. Which rows the other write added cannot be known: {error}"
-            raise CommitConflict(operation, [(path, "new rows") for path in paths], winner, cure) from error
+            what = f"the keys of {len(paths)} partitions, such as {paths[0]!r}"
+            raise CommitConflict(operation, (), winner, cure, what=what, did="added to meanwhile") from error
         if shared is not None:
             place = (shared.group.partition_path, shared.group.file_id)
             raise CommitConflict(operation, [place], winner, keys=shared.count, sample=shared.sample)
@@ -198,8 +199,8 @@ class Settlement:
                 raise self._conflict(min(emptied, key=_in_order), [change])
 
     def _conflict(self, group: FileGroupId, changes: Sequence[TableChange]) -> CommitConflict:
-        winner = changes[-1].time if changes else "of a pending clustering"
-        return CommitConflict(self._write.operation.value, [(group.partition_path, group.file_id)], winner)
+        winner, did = (changes[-1].time, "changed meanwhile") if changes else ("a pending clustering", "is going to replace")
+        return CommitConflict(self._write.operation.value, [(group.partition_path, group.file_id)], winner, did=did)
 
 
 def _may_rescale(timeline: Timeline, change: TableChange) -> bool:

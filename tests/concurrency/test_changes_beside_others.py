@@ -111,7 +111,7 @@ def test_a_merge_whose_rows_another_writer_replaced_is_tried_again(tmp_path: Pat
 
     assert merge(1).attempts == 2
     assert (values(table)["k0002"], values(table)["k0004"]) == (105.0, 100.0)
-    with pytest.raises(CommitConflict, match="of another write or a restore changed meanwhile") as caught:
+    with pytest.raises(CommitConflict, match="which another write or a restore changed meanwhile: it lacks") as caught:
         merge(1, **{"hoodie.write.num.retries.on.conflict.failures": "0"})
     assert "run the write again" in str(caught.value)
     assert values(table)["k0002"] == 100.0

@@ -211,7 +211,7 @@ def test_a_slice_that_ends_meanwhile_is_a_conflict(tmp_path: Path, monkeypatch: 
         return found
 
     monkeypatch.setattr(log_compaction, "_works", meanwhile)
-    with pytest.raises(CommitConflict, match="of a pending service"):
+    with pytest.raises(CommitConflict, match="that a pending service is going to change"):
         Table(table.path, AT_ONCE).services.log_compaction.execute(planned)
     monkeypatch.undo()
     sound(table)

@@ -85,7 +85,7 @@ def test_a_run_that_is_taken_back_meanwhile_publishes_nothing(tmp_path: Path, na
     """Its files may be gone by then."""
     (table, planned), (service, action) = with_a_plan(tmp_path / "t", name), SERVICES[name]
     engine = Meanwhile(lambda: take_back(table, planned, action, how))
-    with pytest.raises(CommitConflict, match=f"of a {how.value} of another write"):
+    with pytest.raises(CommitConflict, match=f"which a {how.value} of another write has taken"):
         service.execute(WriteSession(table.storage, table.options, engine=engine), planned)
     assert not Table(table.path).timeline.is_committed(planned)
     table.check()

@@ -330,7 +330,7 @@ def test_a_write_that_rests_on_what_is_gone_is_refused(tmp_path: Path) -> None:
     first, second = (i.time for i in seen.writes)
     face.restore(first)
     with (
-        pytest.raises(CommitConflict, match=f"what {second} wrote"),
+        pytest.raises(CommitConflict, match=f"what instant {second} wrote"),
         session.coordinator.writing(Operation.UPSERT, seen) as (write, _),
     ):
         refuse_undone(session.properties.load_timeline(session.storage), write)

@@ -180,7 +180,7 @@ def test_a_rollback_that_died_is_seen_by_all_and_finished_by_the_next_write(tmp_
     table.model = kept
     table.model.check(table.read())
     with (
-        pytest.raises(CommitConflict, match="of a restore or rollback"),
+        pytest.raises(CommitConflict, match="which a restore or rollback has taken back"),
         beside.coordinator.writing(Operation.UPSERT, stale) as (write, _),
     ):
         refuse_undone(beside.properties.load_timeline(beside.storage), write)

@@ -106,11 +106,9 @@ def changed_ring(ring: HashRing, changes: Sequence[RingChange], instant: str) ->
     nodes = {node.value: node for node in ring.nodes}
     for change in changes:
         if change.sequence != ring.sequence:
-            what, hint = (
-                [(ring.partition, "its hash ring")],
-                "Take the plan back with t.services.clustering.cancel(…), and plan again.",
-            )
-            raise CommitConflict("clustering", what, "that split or merged its buckets after the plan", hint)
+            what, did = f"the hash ring of partition {ring.partition!r}", "changed after the plan"
+            hint = "Take the plan back with t.services.clustering.cancel(…), and plan again."
+            raise CommitConflict("clustering", (), "another clustering", hint, what=what, did=did)
         for node in change.nodes:
             if node.tag == DELETE:
                 nodes.pop(node.value, None)

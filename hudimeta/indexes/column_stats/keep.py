@@ -256,4 +256,5 @@ def check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table
             if path in touched and (tight or len(lost))
         }
         if replaced:
-            raise CommitConflict("write", [(p, "its statistics") for p in sorted(replaced)], later.time)
+            what = f"the statistics of {len(replaced)} partitions, such as {min(replaced)!r}"
+            raise CommitConflict("write", (), later.time, what=what)

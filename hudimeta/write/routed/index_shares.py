@@ -103,7 +103,7 @@ class IndexShares:
             if name == bloom_filters.PARTITION:
                 items += _of_filters(change.written, groups[name])
             elif name in known and name in anew:
-                raise CommitConflict("write", [("", name)], anew[name])
+                raise CommitConflict("write", (), anew[name], what=f"the index {name}", did="built meanwhile")
             elif name in known:
                 added[name] = sum(part.added.get(name, 0) for part in self._files)
                 items += _items(name, _shares(name, [*self._files, *replaced]))
