@@ -6,11 +6,13 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.indexes.choice import bucket_settings, named_index
+from hudimeta.indexes.expression_index.facts import index_timezone
 from hudimeta.indexes.record_window.settings import WindowSettings
 from hudimeta.indexes.registry import maintainer_of
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import NEW_ENCODING
 from hudimeta.keys.timestamp_partition import time_settings
+from hudimeta.metadata.expression_index import PREFIX as EXPRESSION_PREFIX
 from hudimeta.slices.custom_merger import load_merger
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, merge_settings
@@ -43,9 +45,20 @@ def check_supported(properties: TableProperties, options: Options) -> None:
         load_merger(merger)
     if named_index(options, properties) == IndexKind.BUCKET.value:
         bucket_settings(options, properties)
+    if any(name.startswith(EXPRESSION_PREFIX) for name in properties.metadata_partitions):
+        _check_index_timezone(properties, options)
     for key, (have, given) in contradictions(properties, options).items():
         hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
         raise ConfigError(key, given, f"what the table has: {have!r}", hint)
+
+
+def _check_index_timezone(properties: TableProperties, options: Options) -> None:
+    zone = index_timezone(options, properties)
+    if zone is not None:
+        from hudimeta.predicate import check_zone
+
+        said_by = keys.SESSION_TIMEZONE if zone == options.get(keys.SESSION_TIMEZONE) else keys.INDEX_TIMEZONE
+        check_zone(zone, said_by.key)
 
 
 def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:

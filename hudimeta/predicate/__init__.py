@@ -27,6 +27,7 @@ from hudimeta.predicate.extract import (
     to_parquet_filter,
 )
 from hudimeta.predicate.functions import FUNCTION_NAMES, is_total
+from hudimeta.predicate.local_time import check_zone
 from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
 from hudimeta.predicate.number_text import text_of_floats
 from hudimeta.predicate.quotes import with_escaped_quotes
@@ -52,6 +53,7 @@ __all__ = [
     "bind",
     "bind_catalyst",
     "bind_value",
+    "check_zone",
     "columns",
     "equalities",
     "evaluate",

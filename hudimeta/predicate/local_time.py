@@ -33,8 +33,12 @@ def is_utc(zone: str) -> bool:
     return zone.upper() in ("UTC", "Z", "GMT", "ETC/UTC", "+00:00")
 
 
-def check_zone(zone: str) -> str:
+def check_zone(zone: str, key: str = "timezone") -> str:
     """A zone under a name that Arrow knows: `GMT+3` is `+03:00`, and `PST` is America/Los_Angeles.
+
+    Args:
+        zone: Its name.
+        key: The option or argument that names it.
 
     Raises:
         ConfigError: When it is none to Java, or an offset of seconds.
@@ -46,7 +50,7 @@ def check_zone(zone: str) -> str:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:  # of the system for a very long name
         found = java_zone(zone)
         if found is None or (isinstance(found, int) and found % 60):
-            raise ConfigError("timezone", zone, "an IANA zone such as Europe/Berlin, or an offset such as +02:00") from error
+            raise ConfigError(key, zone, "an IANA zone such as Europe/Berlin, or an offset such as +02:00") from error
         return (
             found
             if isinstance(found, str)

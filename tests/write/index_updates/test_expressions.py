@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.errors import ConfigError
 from hudimeta.storage import open_storage
 from hudimeta.table.properties import update
 
@@ -191,3 +192,18 @@ def test_rows_of_writers_that_do_not_know_the_zone_are_found_in_any(tmp_path: Pa
 def _let_another_build_them(path: Path) -> None:
     """As after Apache Hudi, which names no zone."""
     update(open_storage(path), {"hudimeta.index.timezone": None})
+
+
+@pytest.mark.parametrize("option", ["hudimeta.index.timezone", "hudimeta.session.timezone"])
+def test_a_zone_that_is_none_is_refused_before_anything_is_written(tmp_path: Path, option: str) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", rows(range(0), 1).schema, key="id", ordering="ts")
+    table.insert(rows(range(5), 1))
+    table.indexes.create("len", "column_stats", "text", expression="length")
+    storage = open_storage(tmp_path / "t")
+    before = storage.list(".hoodie/timeline"), storage.list("")
+    told = hudimeta.Table(tmp_path / "t", {option: "Atlantis"})
+    for write in (told.insert_overwrite_table, told.upsert, lambda _: told.delete(where="x > 0"), lambda _: told.cluster()):
+        with pytest.raises(ConfigError, match=option.replace(".", r"\.") + ".*'Atlantis'.*an IANA zone"):
+            write(rows(range(2), 2))
+    assert (storage.list(".hoodie/timeline"), storage.list("")) == before
+    hudimeta.Table(tmp_path / "t", {option: "Europe/Berlin"}).upsert(rows(range(2), 2))
