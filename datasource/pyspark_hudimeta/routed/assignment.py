@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import expr, lit
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.functions import (
+    col,
+    concat,
+    expr,
+    lit,
+    raise_error,
+    struct,
+    transform,
+    transform_keys,
+    transform_values,
+    when,
+)
+from pyspark.sql.types import ArrayType, DataType, MapType, NumericType, StructField, StructType
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import quoted
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["all_of_both", "assigned", "assigned_as_named", "column_of", "filled", "names_as_in", "same_named"]
 
-_POLICY = "spark.sql.storeAssignmentPolicy"
+_POLICY, _ANSI = "spark.sql.storeAssignmentPolicy", "spark.sql.ansi.enabled"
 _asking: ContextVar[SparkSession | None] = ContextVar("asking", default=None)
 """The session whose statement runs; Spark's active one is that of a thread: another one, or none in a thread of the user's."""
 
@@ -85,6 +96,8 @@ def _assigned_by_server(table: str, columns: StructType, rows: DataFrame, by_nam
     if not _has_names_of(given.schema, columns, spelled):
         shown = (given.schema.simpleString(), f"the fields of the table: {columns.simpleString()}")
         raise ConfigError(f"fields for {table}", *shown, "Give structs as many fields, and those of BY NAME the table's names.")
+    if str(rows.sparkSession.conf.get(_ANSI)).lower() != "true":
+        given = _checked(given, columns, spelled)
     return given.to(StructType([StructField(column.name, column.dataType) for column in columns]))
 
 
@@ -104,6 +117,52 @@ def _has_names_of(given: DataType, wanted: DataType, spelled: Callable[[str], st
         both = ((given.keyType, wanted.keyType), (given.valueType, wanted.valueType))
         return all(_has_names_of(*pair, spelled) for pair in both)
     return True  # whether the types fit is for Spark to say
+
+
+def _checked(rows: DataFrame, columns: StructType, spelled: Callable[[str], str]) -> DataFrame:
+    """Rows whose numbers are those of a table's columns, or raise an error.
+
+    An INSERT casts as ANSI mode does in any session, while `DataFrame.to` does so in that mode only: in others, a number that
+    is too large would become another one, or null.
+    """
+    kinds = {spelled(column.name): column.dataType for column in columns}
+    found: dict[str, Column] = {}
+    for field in rows.schema:
+        cast = _checked_cast(col(quoted(field.name)), field.dataType, kinds[spelled(field.name)], field.name, spelled)
+        found |= {} if cast is None else {field.name: cast}
+    return rows.withColumns(found) if found else rows  # Connect takes no empty list
+
+
+def _checked_cast(value: Column, given: DataType, wanted: DataType, name: str, spelled: Callable[[str], str]) -> Column | None:
+    """A value with numbers of the wanted types in the places of its own; None where it has them."""
+
+    def inside(part: Column, given: DataType, wanted: DataType) -> Column:
+        cast = _checked_cast(part, given, wanted, name, spelled)
+        return part if cast is None else cast
+
+    def differ(*pairs: tuple[DataType, DataType]) -> bool:
+        return any(_checked_cast(lit(None), *pair, name, spelled) is not None for pair in pairs)
+
+    if given == wanted:
+        return None
+    if isinstance(given, NumericType) and isinstance(wanted, NumericType):
+        kind = wanted.simpleString()
+        said = concat(lit(f"HUDIMETA_SCHEMA_MISMATCH: column {name!r} has a value that is no {kind}: "), value.cast("string"))
+        cast = value.try_cast(wanted)
+        return when(value.isNotNull() & cast.isNull(), raise_error(said)).otherwise(cast)
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        kinds = {spelled(field.name): field.dataType for field in wanted}
+        both = {f.name: (f.dataType, kinds[spelled(f.name)]) for f in given}
+        parts = [inside(value[field], *pair).alias(field) for field, pair in both.items()]
+        return when(value.isNotNull(), struct(*parts)) if differ(*both.values()) else None
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        pair = (given.elementType, wanted.elementType)
+        return transform(value, lambda one: inside(one, *pair)) if differ(pair) else None
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        of_keys, of_values = (given.keyType, wanted.keyType), (given.valueType, wanted.valueType)
+        keyed = transform_keys(value, lambda key, _: inside(key, *of_keys))
+        return transform_values(keyed, lambda _, one: inside(one, *of_values)) if differ(of_keys, of_values) else None
+    return None  # whether the types fit is for Spark to say
 
 
 def _named_by_place(rows: DataFrame, columns: StructType) -> DataFrame:
