@@ -17,7 +17,7 @@ from hudimeta.sql.forms import Form, form_of
 from hudimeta.sql.hudi_types import in_types_of_spark
 from hudimeta.sql.insertion import InsertEach
 from hudimeta.sql.parameters import named_parameters, with_literals
-from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
+from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of, with_format
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.relations import Reference, function_tables, identifier_calls, moment, references
 from hudimeta.sql.script import (
@@ -137,6 +137,7 @@ __all__ = [
     "target_of",
     "with_backticks",
     "with_defaults",
+    "with_format",
     "with_literals",
     "without_database",
     "without_defaults",

@@ -38,7 +38,7 @@ from hudimeta.sql.statement import (
     Vacuum,
 )
 
-__all__ = ["Statement", "may_write", "name_of", "parse", "source_of", "target_of"]
+__all__ = ["Statement", "may_write", "name_of", "parse", "source_of", "target_of", "with_format"]
 
 Statement: TypeAlias = (
     CreateTable
@@ -146,6 +146,7 @@ _BEFORE_NAME = {
     "MERGE": (("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO")),
 }
 _OF_NO_TABLE = (CreateTable, CreateLike, SetOption, Explain, Execute, CallProcedure, Script)
+_OF_HIVE, _QUERY = ("ROW", "STORED"), ("SELECT", "WITH", "(")
 _ABOUT_OTHERS = re.compile(r"\bindex\b|\blike\b", re.IGNORECASE)
 """What a CREATE says that may be about a table of ours without naming the format."""
 
@@ -198,6 +199,25 @@ def source_of(statement: MergeStatement) -> TableName | None:
     """The table that a MERGE reads; None for a query, or a DataFrame."""
     cursor = Cursor(statement.source)
     return None if cursor.peek() in ("(", "{") else TableName(cursor.dotted())
+
+
+def with_format(text: str) -> str:
+    """A CREATE TABLE or REPLACE TABLE that names no format, with ours in its place; any other text as it is."""
+    try:
+        made = definition.create_table(Cursor(text))
+        if not isinstance(made, CreateTable) or made.provider or (made.odd or "").startswith(_OF_HIVE):
+            return text
+        cursor = Cursor(text)
+        while not cursor.accept("TABLE"):
+            cursor.next()
+        cursor.accept("IF", "NOT", "EXISTS")
+        cursor.dotted()
+        if cursor.peek() == "(" and cursor.peek(1) not in _QUERY:
+            cursor.inside()
+    except Unread:
+        return text
+    end = cursor.words[cursor.at - 1].end
+    return f"{text[:end]} USING hudimeta{text[end:]}"
 
 
 def parse(text: str) -> Statement | None:

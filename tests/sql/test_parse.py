@@ -37,6 +37,7 @@ from hudimeta.sql import (
     may_write,
     parse,
     target_of,
+    with_format,
 )
 
 
@@ -75,6 +76,24 @@ def test_create_table() -> None:
     odd = parse("create table t (id int) using hudimeta partitioned by (days(ts))")
     assert isinstance(odd, CreateTable)
     assert odd.odd == "the partition transform days(…)"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("create table t (id int)", "create table t (id int) USING hudimeta"),
+        ("create table if not exists a.`b c` as select 1", "create table if not exists a.`b c` USING hudimeta as select 1"),
+        ("replace table t (select 1 as n)", "replace table t USING hudimeta (select 1 as n)"),
+        ("create table t(n int) /* like */ location '/t'", "create table t(n int) USING hudimeta /* like */ location '/t'"),
+        *(
+            (text, text)
+            for text in ("create table t (n int) using parquet", "create table t like u", "create view t as select 1")
+        ),
+        *((text, text) for text in ("create table t (n int) stored as orc", "create temporary view t using csv", "select 1")),
+    ],
+)
+def test_a_table_without_a_format_gets_ours(text: str, written: str) -> None:
+    assert with_format(text) == written
 
 
 def test_insert() -> None:

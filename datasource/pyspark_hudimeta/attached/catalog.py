@@ -12,6 +12,7 @@ from pyspark.sql import catalog as of_spark
 from pyspark.sql.catalog import Catalog
 
 from hudimeta.sql import CreateTable, name_of, quoted
+from pyspark_hudimeta.default_format import is_ours
 from pyspark_hudimeta.sql.definition import create
 from pyspark_hudimeta.sql.described import declared_column
 from pyspark_hudimeta.sql.session import opened
@@ -55,7 +56,7 @@ class AttachedCatalog(Catalog):  # type: ignore[misc]  # Spark's own classes are
     ) -> DataFrame:
         """As Spark's; a table of ours with columns is made as CREATE TABLE makes it, of which `options` are properties."""
         session, name = self._statements(), name_of(tableName)
-        if session is not None and name is not None and schema is not None and (source or "").lower() == _FORMAT:
+        if session is not None and name is not None and schema is not None and is_ours(self._spark, source):
             columns = ", ".join(declared_column(column) for column in schema)
             statement = CreateTable(name, _FORMAT, columns=columns, options=options, location=path, comment=description)
             if create(session, statement) is not None:

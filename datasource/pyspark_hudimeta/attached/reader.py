@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.datasource import CaseInsensitiveDict
 
+from pyspark_hudimeta.default_format import is_ours
 from pyspark_hudimeta.plain.given_paths import given_paths, limited_to, places_of
 from pyspark_hudimeta.plain.source import DefaultSource
 
@@ -69,7 +70,7 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
 
     def load(self, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> DataFrame:
         source = self._source if format is None else format
-        if source.lower() == DefaultSource.name():
+        if is_ours(self._spark, source):
             self._remember(options)
             given = self._asked(path)
             places = places_of(given)

@@ -20,6 +20,7 @@ from pyspark_hudimeta.attached.table_writes import (
     save_as_table,
     unknown_layout,
 )
+from pyspark_hudimeta.default_format import is_ours
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.writer import writer_options
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.sql.session import SqlSession
 
 __all__ = ["AttachedTableWriter"]
-
-_FORMAT = "hudimeta"
 
 
 class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's own classes are not typed here
@@ -120,9 +119,10 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
         return replace_table(self._session, self._table, self._df, self._given, self._partitions, creates=creates)
 
     def _makes_ours(self) -> bool:
-        if self._provider == _FORMAT and self._clustered:
+        ours = is_ours(self._session.spark, self._provider)
+        if ours and self._clustered:
             raise unknown_layout("clusterBy")
-        return self._provider == _FORMAT and self._is_routed()
+        return ours and self._is_routed()
 
     def _remember(self, key: str, value: Any) -> None:
         if value is not None:

@@ -22,6 +22,7 @@ from hudimeta.config.options import OPERATION, ROUTED_WRITES
 from hudimeta.errors import TableError, UnsupportedFeature
 from pyspark_hudimeta.attached.table_writer import AttachedTableWriter
 from pyspark_hudimeta.attached.table_writes import insert_into, partitioned, save_as_table, table_at, unknown_layout
+from pyspark_hudimeta.default_format import is_ours
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.target import write_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
@@ -32,7 +33,6 @@ from pyspark_hudimeta.sql.session import SqlSession
 
 __all__ = ["AttachedWriter", "route_writes", "stop_routing"]
 
-_FORMAT = "hudimeta"
 _MODES = {"append": False, "overwrite": True}
 _ERROR = ("error", "errorifexists", "default")
 """Modes that refuse to write to a table that is there."""
@@ -205,7 +205,7 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         """Route the write, if it is one that is routed."""
         given = self._given if path is None else {**self._given, "path": path}
         mode = self._mode or _ERROR[0]
-        if (self._format or "").lower() != _FORMAT or mode not in (*_MODES, *_ERROR, _IGNORE) or self._layout:
+        if not is_ours(self._session.spark, self._format) or mode not in (*_MODES, *_ERROR, _IGNORE) or self._layout:
             return False
         lower = {key.lower(): value for key, value in given.items()}
         if not self._is_routed():
@@ -250,9 +250,10 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         if format is not None:
             self.format(format)
         done = False
-        if (self._format or "").lower() == _FORMAT and self._layout:
+        ours = is_ours(self._session.spark, self._format)
+        if ours and self._layout:
             raise unknown_layout(self._layout)
-        if (self._format or "").lower() == _FORMAT and self._is_routed():
+        if ours and self._is_routed():
             given, how = self._given, self._mode or "error"
             done = save_as_table(self._session, name, self._df, given, how, self._partitions)
         if not done:

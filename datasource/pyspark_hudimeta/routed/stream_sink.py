@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.config import OPTIONS, check_of_a_write
 from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from pyspark_hudimeta.default_format import is_ours
 from pyspark_hudimeta.plain.stream_writer import stream_options
 from pyspark_hudimeta.plain.target import stream_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Made", "RoutedStreamWriter"]
 
-_FORMAT = "hudimeta"
 _CHECKPOINT = "checkpointlocation"
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _COMPLETE = "complete"
@@ -55,6 +55,16 @@ class RoutedStreamWriter(AttachedStreamWriter):
     def format(self, source: str) -> RoutedStreamWriter:
         self._sink = source.lower()
         super().format(source)
+        return self
+
+    def foreachBatch(self, func: Callable[[DataFrame, int], None]) -> RoutedStreamWriter:  # noqa: N802 - Spark's name
+        self._sink = "foreachbatch"
+        super().foreachBatch(func)
+        return self
+
+    def foreach(self, f: Any) -> RoutedStreamWriter:
+        self._sink = "foreach"
+        super().foreach(f)
         return self
 
     def outputMode(self, outputMode: str) -> RoutedStreamWriter:  # noqa: N802, N803 - Spark's names
@@ -89,7 +99,7 @@ class RoutedStreamWriter(AttachedStreamWriter):
     ) -> StreamingQuery:
         """As Spark's; a stream into a table of ours is routed."""
         self._take(format, outputMode, partitionBy, queryName, options)
-        if self._sink != _FORMAT or not self._is_routed():
+        if not self._is_ours() or not self._is_routed():
             return super().start(path)
         given = {key.lower(): value for key, value in self._given.items()}
         given |= {} if path is None else {"path": path}
@@ -110,7 +120,7 @@ class RoutedStreamWriter(AttachedStreamWriter):
         """As Spark's; a table of ours that is not there yet is created with the columns of the stream."""
         self._take(format, outputMode, partitionBy, queryName, options)
         found = self._located(tableName)
-        if (found is None and self._sink != _FORMAT) or not self._is_routed():
+        if (found is None and not self._is_ours()) or not self._is_routed():
             return super().toTable(tableName)
         self._check()
         check_of_a_write(self._given, self._frame.columns)
@@ -155,6 +165,9 @@ class RoutedStreamWriter(AttachedStreamWriter):
             self.partitionBy(partitions)
         if name is not None:
             self.queryName(name)
+
+    def _is_ours(self) -> bool:
+        return is_ours(self._frame.sparkSession, self._sink)
 
     def _is_routed(self) -> bool:
         return bool(OPTIONS.read(stream_options(self._given)).get(ROUTED_WRITES))

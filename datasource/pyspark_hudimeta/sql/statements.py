@@ -49,9 +49,11 @@ from hudimeta.sql import (
     source_of,
     target_of,
     texts_of,
+    with_format,
     with_literals,
     without_database,
 )
+from pyspark_hudimeta.default_format import may_lack_format
 from pyspark_hudimeta.routed.assignment import names_as_in
 from pyspark_hudimeta.sql.altering import alter
 from pyspark_hudimeta.sql.answers import answer, described, listed_tables, lists_tables
@@ -105,7 +107,8 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
 
 def _read(session: SqlSession, text: str, args: Any, frames: Mapping[str, Any]) -> DataFrame | None:
     text = with_variables(session, text)
-    if not may_write(text) and not may_exchange(text):
+    lacking = may_lack_format(session.spark, text)
+    if not may_write(text) and not may_exchange(text) and not lacking:
         return None
     text = with_ansi_names(session, text)
     named = _named(text, args)
@@ -113,6 +116,7 @@ def _read(session: SqlSession, text: str, args: Any, frames: Mapping[str, Any]) 
         return None
     written, parameters = named
     called = with_names(session, written, parameters)
+    called = with_format(called) if lacking else called
     if parameters and may_write(called) in _OF_DEFINITIONS:
         called = with_literals(called, literals(parameters))
     written, text = called, text if called == written else called
@@ -290,7 +294,9 @@ def _is_ours(session: SqlSession, text: str) -> bool:
             return has_ours(session, statement)
         case CallProcedure():
             return True
-    return word in ("CREATE", "REPLACE", *_CALLS) or may_exchange(text) or _about(session, text) is not None
+    if word in ("CREATE", "REPLACE", *_CALLS) or may_exchange(text) or may_lack_format(session.spark, text):
+        return True
+    return _about(session, text) is not None
 
 
 def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
