@@ -114,7 +114,7 @@ def test_an_attached_stream_is_routed_and_knows_the_catalog(attached: SparkSessi
     attached.sql(f"create table streamed_from using hudimeta location '{tmp_path / 'from'}'")
     try:
         stream = attached.readStream.options(**ONE_BY_ONE).table("streamed_from")
-        assert stream.columns == ["id", "part", "ts", "x"]
+        assert stream.columns == attached.table("streamed_from").columns == ["id", "ts", "x", "part"]
         stream.createOrReplaceTempView("streamed_rows")
         stream = attached.sql("select * from streamed_rows where id >= 0")
         with pytest.raises(Exception, match="checkpointLocation"):

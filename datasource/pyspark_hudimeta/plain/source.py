@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.plain.stream_reader import HudiStreamReader
     from pyspark_hudimeta.plain.stream_writer import HudiStreamWriter
 
-__all__ = ["DefaultSource", "hides_meta_columns"]
+__all__ = ["DefaultSource", "hides_meta_columns", "shown_columns"]
 
 _BEFORE_ALL = "000"
 _OF_ONE_MOMENT = (QueryType.SNAPSHOT.value, QueryType.READ_OPTIMIZED.value)

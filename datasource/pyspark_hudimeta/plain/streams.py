@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming import DataStreamReader
 
-from hudimeta.config import OPTIONS
-from hudimeta.config.options import META_COLUMNS_SHOWN
-from hudimeta.types import META_COLUMNS
+from hudimeta import Table
+from hudimeta.sql import quoted
+from pyspark_hudimeta.plain.source import shown_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,10 +33,11 @@ class AttachedStreamReader(DataStreamReader):  # type: ignore[misc]  # Spark's o
         self._located = located
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's name
-        """As Spark's; a table of ours is read from its folder, without meta columns like in batches."""
+        """As Spark's; a table of ours is read from its folder, with the columns of batches in their order."""
         found = self._located(tableName)
         if found is None:
             return super().table(tableName)
         location, options = found
         frame = super().format(_FORMAT).options(**options).load(location)
-        return frame if OPTIONS.read(options).get(META_COLUMNS_SHOWN) else frame.drop(*META_COLUMNS)
+        shown = shown_columns(frame.columns, options, Table(location, options).properties.partition_fields)
+        return frame if shown is None else frame.select(*map(quoted, shown))
