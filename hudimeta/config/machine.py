@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import unquote, urlsplit
 
+from hudimeta.config.texts import parse_local_path
 from hudimeta.errors import ConfigError
 
 __all__ = ["machine_options"]
@@ -45,10 +45,11 @@ def _options_of(folder: str | None) -> Mapping[str, str]:
 
 
 def _local(folder: str) -> Path:
-    parts = urlsplit(folder)
-    if parts.scheme not in ("", "file"):
-        raise ConfigError(FOLDER_VARIABLE, folder, "a local folder", "Copy the file to the machine and name its folder.")
-    return Path(unquote(parts.path) if parts.scheme else folder)
+    try:
+        return Path(parse_local_path(folder))
+    except ValueError as error:
+        hint = "Copy the file to the machine and name its folder."
+        raise ConfigError(FOLDER_VARIABLE, folder, "a local folder", hint) from error
 
 
 def _add_lines(file: Path, found: dict[str, str], including: tuple[Path, ...]) -> None:

@@ -30,7 +30,7 @@ METRICS_PREFIX = OPTIONS.text(
     None,
     "What figures are filed under; the table's name when not set.",
 )
-METRICS_FILE = OPTIONS.text("hudimeta.metrics.file", None, "Of the reporter JSON_LINES: the file that lines are appended to.")
+METRICS_FILE = OPTIONS.local_path("hudimeta.metrics.file", "Of the reporter JSON_LINES: the file that lines are appended to.")
 PROMETHEUS_PORT = OPTIONS.number("hoodie.metrics.prometheus.port", 9090, "Of the reporter PROMETHEUS: where it is asked.")
 PUSHGATEWAY_HOST = OPTIONS.text("hoodie.metrics.pushgateway.host", "localhost", "Of the reporter PROMETHEUS_PUSHGATEWAY.")
 PUSHGATEWAY_PORT = OPTIONS.number("hoodie.metrics.pushgateway.port", 9091, "Of the reporter PROMETHEUS_PUSHGATEWAY.")

@@ -153,8 +153,8 @@ MERGE_MEMORY = OPTIONS.number(
     256 << 20,
     "Log records of a file slice that are merged in memory, in bytes as Arrow has them; what is more goes to temporary files.",
 )
-SPILL_FOLDER = OPTIONS.text(
-    "hudimeta.spill.folder", None, "Where these temporary files are made; the system's folder for them when not set."
+SPILL_FOLDER = OPTIONS.local_path(
+    "hudimeta.spill.folder", "Where these temporary files are made; the system's folder for them when not set."
 )
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
 LISTED_SLICES = OPTIONS.text(
@@ -178,9 +178,8 @@ PLAN_CACHE = OPTIONS.choice(
     "Keep plans of large tables in memory-mapped files, which take the place of the metadata table's base files for the next "
     "plan: off, local (in a folder of this machine), or table (in .hoodie/.aux/hudimeta of a table on a mounted disk).",
 )
-PLAN_CACHE_DIR = OPTIONS.text(
+PLAN_CACHE_DIR = OPTIONS.local_path(
     "hudimeta.plan.cache.dir",
-    None,
     "Folder for hudimeta.plan.cache=local, which only trusted users may write to; hudimeta/plans in the user's cache folder "
     "when not set.",
 )

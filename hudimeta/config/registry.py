@@ -25,6 +25,7 @@ from hudimeta.config.texts import (
     parse_factor,
     parse_flag,
     parse_listing,
+    parse_local_path,
     parse_number,
     parse_share,
 )
@@ -117,6 +118,11 @@ class OptionRegistry:
     def text(self, key: str, default: str | None, doc: str, **more: Any) -> Option[str | None]:
         """Declare a text option; None means not set."""
         return self.add(Option(key, str, default, "text", doc, **more))
+
+    def local_path(self, key: str, doc: str, **more: Any) -> Option[str | None]:
+        """Declare an option that names a file or folder of this machine; None means not set."""
+        parse: Callable[[str], str | None] = parse_local_path
+        return self.add(Option(key, parse, None, "a path of this machine", doc, **more))
 
     def flag(self, key: str, default: bool, doc: str, **more: Any) -> Option[bool]:
         """Declare a true/false option."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from urllib.parse import unquote, urlsplit
 
 __all__ = [
     "as_text",
@@ -15,6 +17,7 @@ __all__ = [
     "parse_factor",
     "parse_flag",
     "parse_listing",
+    "parse_local_path",
     "parse_number",
     "parse_share",
     "parse_whole",
@@ -25,6 +28,7 @@ _PACKAGE = "org.apache.hudi."
 _ENDLESS = "an endless number"
 """No option takes that."""
 _WHOLE = re.compile("[+-]?[0-9]{1,19}")
+_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
 def as_text(value: object) -> str:
@@ -45,6 +49,22 @@ def parse_flag(text: str) -> bool:
     if lowered not in ("true", "false"):
         raise ValueError(text)
     return lowered == "true"
+
+
+def parse_local_path(text: str) -> str:
+    """A path of this machine, absolute; it may begin with `file:` or `~/`.
+
+    Raises:
+        ValueError: It is empty, has a NUL, or is a URI of something else: that would be a folder with an odd name.
+    """
+    if not text.strip() or "\0" in text:
+        raise ValueError(text)
+    if _SCHEME.match(text):
+        parts = urlsplit(text)
+        if parts.scheme not in ("file", "local") or parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+            raise ValueError(text)
+        text = unquote(parts.path)
+    return os.path.abspath(os.path.expanduser(text) if text == "~" or text.startswith("~/") else text)
 
 
 def parse_whole(text: str) -> int:

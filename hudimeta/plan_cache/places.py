@@ -34,8 +34,8 @@ def place_of(storage: CountingStorage, options: Options) -> CountingStorage | st
 
 def _folder(options: Options) -> str:
     given = options.get(PLAN_CACHE_DIR)
-    if given:
-        return absolute_location(given)
+    if given is not None:
+        return given
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return absolute_location(os.path.join(usual, "hudimeta", "plans"))
 

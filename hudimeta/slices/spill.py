@@ -43,14 +43,6 @@ _Kind = tuple[bool, frozenset[str] | None]
 """What records have in common that are written as one batch: whether they are deletes, and which columns they have."""
 
 
-def _file_without_name(folder: str | None) -> IO[bytes]:
-    """Raises OSError, also for what no folder can be called."""
-    try:
-        return tempfile.TemporaryFile(prefix="hudimeta-", dir=folder)
-    except ValueError as error:  # of a NUL
-        raise OSError(str(error)) from error
-
-
 class _Stream:
     """An Arrow IPC stream in a file without a name; made when the first row comes."""
 
@@ -68,7 +60,7 @@ class _Stream:
         """
         with self._refused():
             if self._writer is None:
-                self._file = _file_without_name(self._folder)
+                self._file = tempfile.TemporaryFile(prefix="hudimeta-", dir=self._folder)  # noqa: SIM115
                 codec = "lz4" if pa.Codec.is_available("lz4") else None
                 self._writer = pa.ipc.new_stream(self._file, rows.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
             for batch in rows.combine_chunks().to_batches():

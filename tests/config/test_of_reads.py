@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from hudimeta.config import HudiWarning, check_of_a_write, refuse_on_write
+from hudimeta import Table
+from hudimeta.config import OPTIONS, HudiWarning, check_of_a_write, refuse_on_write
+from hudimeta.config.options import SPILL_FOLDER
 from hudimeta.errors import ConfigError
 
 ROWS = ["_hoodie_record_key", "id", "Fare"]
@@ -60,3 +64,25 @@ def test_what_says_how_a_read_goes_on_is_passed_over_with_a_word(key: str, value
 def test_a_bad_value_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"failOnDataLoss|failondataloss"):
         check_of_a_write({"failOnDataLoss": "maybe"}, ROWS)
+
+
+@pytest.mark.parametrize("given", ["s3://bucket/plans", "plans:here", "file://elsewhere/plans", "plans\0", " "])
+def test_what_is_no_folder_of_this_machine_makes_none(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.table({"id": ["a"], "ts": [1]})
+    table = Table.create(tmp_path / "t", rows.schema, key="id", ordering="ts")
+    table.insert(rows)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    kept = {"hudimeta.plan.cache": "local", "hudimeta.plan.cache.min.files": "0"}
+    with pytest.raises(ConfigError, match=r"'hudimeta\.plan\.cache\.dir' .* allowed is a path of this machine"):
+        Table(table.path, {**kept, "hudimeta.plan.cache.dir": given}).scan().to_table()
+    assert not list((tmp_path / "here").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("spill", "{here}/spill"), ("file:///a%20b/c", "/a b/c"), ("file:/a", "/a"), ("~/a", "{home}/a"), ("/a/../b", "/b")],
+)
+def test_a_folder_of_this_machine_has_several_spellings(given: str, meant: str) -> None:
+    found = OPTIONS.read({SPILL_FOLDER.key: given}).get(SPILL_FOLDER)
+    assert found == meant.format(here=Path.cwd(), home=Path.home())

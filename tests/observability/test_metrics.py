@@ -232,7 +232,7 @@ def test_what_cannot_be_told_fails_no_write(tmp_path: Path) -> None:
                 f"{gateway}.port": str(listening.getsockname()[1]),
             },
             "cannot be pushed to my host": {**push, f"{gateway}.host": "my host"},
-            "cannot be appended to": {"hoodie.metrics.reporter.type": "JSON_LINES", "hudimeta.metrics.file": "a\0b"},
+            "cannot be appended to": {"hoodie.metrics.reporter.type": "JSON_LINES", "hudimeta.metrics.file": "/no/folder"},
             "at the port 99999": {"hoodie.metrics.reporter.type": "PROMETHEUS", "hoodie.metrics.prometheus.port": "99999"},
         }
         for number, (told_so, options) in enumerate(ways.items()):
