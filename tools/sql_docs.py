@@ -20,6 +20,7 @@ same in any session, and through Spark Connect with the same outcome (`make conn
 Spark's error classes there).
 Statements that are not about hudimeta tables go to Spark as they were written. Errors are Spark's own, or
 begin with a code such as `HUDIMETA_CONFIG` and end with what to do; a statement that is refused has changed nothing on disk.
+The columns that `MERGE WITH SCHEMA EVOLUTION` adds are a commit of their own, which stays where a row is refused afterwards.
 
 This page is written by `tools/sql_docs.py`.
 """
