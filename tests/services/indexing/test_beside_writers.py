@@ -226,6 +226,21 @@ def test_a_plan_waits_and_is_run_or_cancelled(tmp_path: Path) -> None:
     check_all(table.storage)
 
 
+def test_a_plan_for_an_index_that_came_another_way_is_taken_back(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", "COPY_ON_WRITE")
+    steps = Table(table.path).services.indexing
+    planned = steps.schedule("bloom_filters")
+    file = tmp_path / f"t/.hoodie/timeline/{planned}.indexing.requested"
+    content = file.read_bytes()
+    steps.cancel(planned)
+    Table(table.path).indexes.create(type="bloom_filters")
+    file.write_bytes(content)  # as where another engine did not look for plans
+    with pytest.raises(TableError, match=f"the index bloom_filters already. The plan at {planned} was taken back"):
+        steps.execute(planned)
+    assert not file.exists()
+    assert "bloom_filters" in Table(table.path).metadata.ready
+
+
 def test_a_building_that_fails_at_any_call_is_done_by_the_next(tmp_path: Path) -> None:
     source = written(tmp_path / "source", "MERGE_ON_READ")
     whole = source.copy(str(tmp_path / "whole"))
