@@ -17,7 +17,7 @@ from hudimeta.redaction import without_user
 from hudimeta.storage import FileInfo, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
-from hudimeta.table.globs import names_path
+from hudimeta.table.globs import Glob
 from hudimeta.table.slices import build_slices, place_files
 from hudimeta.table.text_arrays import instant_text
 from hudimeta.table.visibility import Visibility
@@ -50,7 +50,8 @@ def _files(call: ProcedureCall, pattern: str, said: str) -> pa.Table:
     """Files of the partitions that a pattern of folders names."""
     partitions = call.snapshot.listing.partitions().to_pylist()
     if pattern != _ALL:
-        partitions = [path for path in partitions if names_path(pattern, path, said)]
+        glob = Glob.of(pattern, said)
+        partitions = [path for path in partitions if glob.names_path(path)]
     return call.snapshot.listing.files(partitions)
 
 
@@ -164,9 +165,9 @@ def _log_paths(call: ProcedureCall) -> list[str]:
     """Log files whose paths match the call's pattern, which may begin with the table's."""
     wanted = call["log_file_path_pattern"].removeprefix("file:")
     wanted = wanted.removeprefix(call.storage.root.removeprefix("file:")).lstrip("/")
-    files = call.snapshot.listing.files(None)
+    glob, files = Glob.of(wanted, "log_file_path_pattern"), call.snapshot.listing.files(None)
     paths = (join(p, n) for p, n in zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True))
-    found = sorted(path for path in paths if names_path(wanted, path, "log_file_path_pattern"))
+    found = sorted(path for path in paths if glob.names_path(path))
     return [path for path in found if parse_log_file(path.rpartition("/")[2]) is not None]
 
 
@@ -299,11 +300,11 @@ def _deleted(said: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _stats_file_sizes(call: ProcedureCall) -> Rows:
-    pattern = (call["partition_path"] or "").strip("/")
+    glob = Glob.of(call["partition_path"] or "", "partition_path")
     by_instant: dict[str, list[int]] = {}
     for row in list_table(call.storage).to_pylist():
         parsed = parse_base_file(row["name"]) or parse_log_file(row["name"])
-        if parsed is not None and (not pattern or names_path(pattern, row["partition_path"], "partition_path")):
+        if parsed is not None and (not glob.words or glob.names_path(row["partition_path"])):
             by_instant.setdefault(parsed.instant, []).append(row["size"])
     rows = [(instant, *_spread(sizes)) for instant, sizes in sorted(by_instant.items())]
     everything = [size for sizes in by_instant.values() for size in sizes]

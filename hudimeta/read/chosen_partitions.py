@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudimeta.config.options import PARTITIONS
 from hudimeta.errors import ConfigError
 from hudimeta.redaction import hidden
-from hudimeta.table.globs import names_partition, split_globs
+from hudimeta.table.globs import Glob, split_globs
 
 if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
@@ -34,7 +34,8 @@ def chosen_partitions(snapshot: Snapshot) -> list[str] | None:
     paths: list[str] = snapshot.partitions().to_pylist()
     found: set[str] = set()
     for pattern in split_globs(text):
-        inside = {path for path in paths if names_partition(pattern, path, PARTITIONS.key)}
+        glob = Glob.of(pattern, PARTITIONS.key)
+        inside = {path for path in paths if glob.names_partition(path)}
         if not inside and paths:
             some = ", ".join(repr(path) for path in paths[:_SHOWN]) + (" …" if len(paths) > _SHOWN else "")
             allowed = f"the path of a partition of {hidden(snapshot.storage.root)}, or a pattern; there are {some}"

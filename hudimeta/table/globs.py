@@ -7,12 +7,13 @@ the next character.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from hudimeta.errors import ConfigError
 
-__all__ = ["has_glob", "literal_glob", "matches", "names_partition", "names_path", "split_globs"]
+__all__ = ["Glob", "has_glob", "literal_glob", "matches", "split_globs"]
 
 _SPECIAL = re.compile(r"([\\*?\[\]{},])")
 _WILD = re.compile(r"[*?\[{]")
@@ -30,34 +31,55 @@ def literal_glob(path: str) -> str:
     return _SPECIAL.sub(r"\\\1", path)
 
 
-def matches(pattern: str, name: str, said: str = "path") -> bool:
-    """True where a pattern of one folder's name means this name. Raises ConfigError as `names_partition`."""
-    return _expression(pattern, said).fullmatch(name) is not None
+def matches(pattern: str, name: str) -> bool:
+    """True where a pattern of one folder's name means this name. Raises ConfigError as `Glob.of`."""
+    return _expression(pattern, "path").fullmatch(name) is not None
 
 
-def names_path(pattern: str, path: str, said: str = "path") -> bool:
-    """True where a pattern means this very path; slashes around either do not count. Raises ConfigError as the next."""
-    wanted, there = ([part for part in text.split("/") if part] for text in (pattern, path))
-    return len(wanted) == len(there) and all(matches(part, name, said) for part, name in zip(wanted, there, strict=True))
+@dataclass(frozen=True)
+class Glob:
+    """A pattern of a whole path.
 
-
-def names_partition(pattern: str, path: str, said: str = "path") -> bool:
-    """True where a pattern means a partition, a folder around it, or all files in it.
-
-    What goes deeper than the partition names files: there `*` and `*.parquet`, which mean all of them, are the only words.
-
-    Args:
-        pattern: Relative to the table.
-        path: Of the partition; "" in a table without partitions.
-        said: The argument or option that holds the pattern.
-
-    Raises:
-        ConfigError: A bracket that is not closed, or a set without letters or with a range from a later one to an earlier.
+    Attributes:
+        words: The pattern of each folder's name, as it was given.
+        expressions: The same as regular expressions.
     """
-    wanted, there = [part for part in pattern.split("/") if part], path.split("/") if path else []
-    if any(part not in _ALL_FILES for part in wanted[len(there) :]):
-        return False
-    return all(matches(part, name, said) for part, name in zip(wanted, there, strict=False))
+
+    words: tuple[str, ...]
+    expressions: tuple[re.Pattern[str], ...]
+
+    @classmethod
+    def of(cls, pattern: str, said: str = "path") -> Glob:
+        """Read a pattern; slashes around it do not count.
+
+        Args:
+            pattern: Relative to the table.
+            said: The argument or option that holds the pattern.
+
+        Raises:
+            ConfigError: A bracket that is not closed, or a set without letters or with a range from a later one to an earlier.
+        """
+        words = tuple(part for part in pattern.split("/") if part)
+        return cls(words, tuple(_expression(word, said) for word in words))
+
+    def names_path(self, path: str) -> bool:
+        """True where it means this very path; slashes around that do not count."""
+        there = [part for part in path.split("/") if part]
+        return len(self.words) == len(there) and self._means(there)
+
+    def names_partition(self, path: str) -> bool:
+        """True where it means a partition, a folder around it, or all files in it.
+
+        What goes deeper than the partition names files: there `*` and `*.parquet`, which mean all of them, are the only words.
+
+        Args:
+            path: Of the partition; "" in a table without partitions.
+        """
+        there = path.split("/") if path else []
+        return all(word in _ALL_FILES for word in self.words[len(there) :]) and self._means(there)
+
+    def _means(self, names: Sequence[str]) -> bool:
+        return all(one.fullmatch(name) is not None for one, name in zip(self.expressions, names, strict=False))
 
 
 def split_globs(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError
-from hudimeta.table.globs import literal_glob, matches, names_partition, names_path, split_globs
+from hudimeta.table.globs import Glob, literal_glob, matches, split_globs
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_bracket_that_is_not_closed_is_named(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["[b-a]", "[^]", "[!]"])
 def test_a_set_that_no_letter_can_be_in_is_refused_by_the_name_of_what_holds_it(pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"'hudimeta.partitions' has the value .* whose sets have letters"):
-        names_partition(pattern, "a", "hudimeta.partitions")
+        Glob.of(f"a/{pattern}", "hudimeta.partitions")
 
 
 @given(st.text())
@@ -62,7 +62,7 @@ def test_a_literal_pattern_means_its_own_path_and_survives_a_list(name: str) -> 
     ],
 )
 def test_a_pattern_names_the_partitions_in_its_folders(pattern: str, names: list[str]) -> None:
-    assert [path for path in ("2025/02", "2026/01", "2026/02") if names_partition(pattern, path)] == names
+    assert [path for path in ("2025/02", "2026/01", "2026/02") if Glob.of(pattern).names_partition(path)] == names
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_a_pattern_names_the_partitions_in_its_folders(pattern: str, names: list
     ],
 )
 def test_a_pattern_of_whole_paths_has_their_depth(pattern: str, names: list[str]) -> None:
-    assert [path for path in ("2025/02", "2026/01", "2026/02") if names_path(pattern, path)] == names
-    assert names_path("", "")
+    assert [path for path in ("2025/02", "2026/01", "2026/02") if Glob.of(pattern).names_path(path)] == names
+    assert Glob.of("").names_path("")
 
 
 def test_all_files_of_a_table_without_partitions_are_its_one_partition() -> None:
-    assert names_partition("*", "")
-    assert not names_partition("2026", "")
+    assert Glob.of("*").names_partition("")
+    assert not Glob.of("2026").names_partition("")
 
 
 def test_commas_in_braces_separate_no_patterns() -> None:

@@ -142,7 +142,9 @@ def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexP
         raise UnsupportedFeature(what, "Run it with Apache Hudi, or cancel it and make one index after the other.")
     (name,) = names
     if name in session.properties.metadata_partitions:
-        raise TableError(f"the table has the index {name} already", f"The plan at {found.time} was taken back: nothing is left to build.")
+        raise TableError(
+            f"the table has the index {name} already", f"The plan at {found.time} was taken back: nothing is left to build."
+        )
     known = MetadataTable.open(session.storage, session.properties, timeline).index_definitions.get(name)
     if known is not None:
         return IndexPlan(name, known)
