@@ -31,9 +31,7 @@ class Edit:
 
 MUTANTS: dict[str, tuple[Edit, ...]] = {
     "completed file without create-if-absent": (
-        Edit(
-            "hudimeta/timeline/transitions.py", "self._storage.put_if_absent(path, content)", "self._storage.put(path, content)"
-        ),
+        Edit("hudimeta/timeline/transitions.py", "put_own(self._storage, path, content)", "self._storage.put(path, content)"),
     ),
     "data instant completed before the metadata table": (
         Edit(

@@ -30,7 +30,7 @@ from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
 from hudimeta.metadata.group_files import ANEW_KEY, NAME_KEY, file_group_id, file_group_ids
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.storage import NewFile, Staged, Storage, join
+from hudimeta.storage import NewFile, Staged, Storage, join, put_own
 from hudimeta.storage.at_once import FEW_NEARBY, is_nearby, waiting_engine
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
@@ -139,7 +139,7 @@ class MetadataWriter:
 
     def create(self, table_name: str) -> None:
         """Begin a new metadata table, without any partition; `table_name` is that of the data table."""
-        self._storage.put_if_absent(".hoodie/hoodie.properties", self._properties(table_name))
+        put_own(self._storage, ".hoodie/hoodie.properties", self._properties(table_name))
 
     def initialise(
         self,

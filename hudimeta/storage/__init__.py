@@ -5,7 +5,7 @@ from hudimeta.storage.inside import check_native_files, is_inside
 from hudimeta.storage.local import LocalStorage, in_one_go, is_on_disk
 from hudimeta.storage.local_names import TEMPORARY_SUFFIX
 from hudimeta.storage.locate import absolute_location, open_storage
-from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
+from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join, put_own
 from hudimeta.storage.staged import BeforeNamed, HeldFiles, NewFile, Staged
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "kept_by",
     "open_storage",
     "purpose_of",
+    "put_own",
 ]

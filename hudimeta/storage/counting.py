@@ -40,6 +40,8 @@ _KINDS = {
     "put": RequestKind.PUT,
     "put_if_absent": RequestKind.PUT,
     "put_if_unchanged": RequestKind.PUT,
+    "prove_replaceable": RequestKind.HEAD,
+    "prove_conditions": RequestKind.PUT,
     "open_output": RequestKind.PUT,
     "delete": RequestKind.DELETE,
     "delete_some": RequestKind.DELETE,
@@ -276,6 +278,10 @@ class CountingStorage:
     def prove_replaceable(self, path: str) -> None:
         """See `Storage.prove_replaceable`; no request of a store that is known."""
         self.inner.prove_replaceable(path)
+
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`; two PUTs, where it is asked."""
+        self.inner.prove_conditions(path, other)
 
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`; no request."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from hudimeta.config import HudiWarning
 from hudimeta.storage.ranged import RangedInput
 
-__all__ = ["StoreDriver", "driver_of", "is_refused_condition", "is_throttled"]
+__all__ = ["StoreDriver", "driver_of", "is_crossed", "is_refused_condition", "is_throttled", "is_unknown_condition"]
 
 
 class StoreDriver(Protocol):
@@ -26,6 +26,8 @@ class StoreDriver(Protocol):
     """How many files one request deletes."""
     tells_tags: bool
     """Whether it is known that files have tags; else one has to be asked for."""
+    no_tag: str
+    """As tags look, and none of a file."""
 
     @property
     def has_folders(self) -> bool:
@@ -63,6 +65,7 @@ class _AnyStore:
     has_folders = True
     deletes_at_once = 1
     tells_tags = False
+    no_tag = '"00000000000000000000000000000000"'
 
     def __init__(self, file_system: Any) -> None:
         self._fs = file_system
@@ -182,6 +185,8 @@ class _S3(_ObjectStore):
 class _Google(_ObjectStore):
     """gcsfs. What its client knows an object by is the number of its generation."""
 
+    no_tag = "1"
+
     def _object(self, path: str) -> Mapping[str, Any]:
         bucket, key, _ = self._fs.split_path(path)
         found: Mapping[str, Any] = self._fs.call("GET", "b/{}/o/{}", bucket, key, json_out=True)
@@ -210,6 +215,8 @@ class _Google(_ObjectStore):
 
 class _Azure(_ObjectStore):
     """adlfs."""
+
+    no_tag = '"0x0"'
 
     def is_file(self, path: str) -> bool:
         from fsspec.asyn import sync
@@ -273,6 +280,29 @@ def is_refused_condition(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def is_crossed(error: BaseException | None) -> bool:
+    """True when a store did not do a conditional request because others were at the file just then: it wants to be asked again.
+
+    Only S3 has that; others say by the same HTTP status that the file is there.
+    """
+    return _code_of(error) == "ConditionalRequestConflict"
+
+
+def is_unknown_condition(error: BaseException | None) -> bool:
+    """True when a store says that it does not have the condition of a request, or not this request."""
+    return isinstance(error, NotImplementedError) or _code_of(error) in ("NotImplemented", "501")
+
+
+def _code_of(error: BaseException | None) -> str:
+    """What a store's client tells as the code of its answer; "" where none is told."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, Mapping):
+            return str(response.get("Error", {}).get("Code"))
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 _THROTTLED = (

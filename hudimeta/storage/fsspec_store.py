@@ -19,7 +19,14 @@ from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, Throttled, UnsupportedFeature
 from hudimeta.redaction import hidden
-from hudimeta.storage.drivers import StoreDriver, driver_of, is_throttled
+from hudimeta.storage.drivers import (
+    StoreDriver,
+    driver_of,
+    is_crossed,
+    is_refused_condition,
+    is_throttled,
+    is_unknown_condition,
+)
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
@@ -134,11 +141,24 @@ class FsspecStorage:
             self._make_parent(path)
             try:
                 self._fs.pipe_file(self._at(path), data, mode="create")
+            except (FileExistsError, FileNotFoundError):
+                raise
             except (TypeError, NotImplementedError) as error:
-                raise UnsupportedFeature(
-                    f"writing to {type(self._fs).__name__} without a conditional create",
-                    "Install a newer version of the store's fsspec package, or use a store that has conditional writes.",
-                ) from error
+                raise self._without_create() from error
+            except OSError as error:
+                if is_unknown_condition(error):
+                    raise self._without_create() from error
+                if is_crossed(error):
+                    raise Throttled(path, 1) from error
+                if is_refused_condition(error):  # drivers take it for what it is only where the store names the condition
+                    raise AlreadyExists(path) from error
+                raise
+
+    def _without_create(self) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"writing to {type(self._fs).__name__} without a conditional create",
+            "Install a newer version of the store's fsspec package, or use a store that has conditional writes.",
+        )
 
     def stage(self, files: Sequence[NewFile]) -> Staged:
         """See `Storage.stage`; each file is put by itself."""
@@ -169,6 +189,23 @@ class FsspecStorage:
             if self._driver.tag(self._at(path)) is None:
                 raise self._without_condition()
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`. Nothing is replaced where files have no tags: `prove_replaceable` refuses that."""
+        done = "creates a file that is there"
+        try:
+            self.put_if_absent(path, other)
+        except AlreadyExists:
+            done = "replaces a file that holds something else"
+            with _translated(path):
+                if not self._driver.tells_tags and self._driver.tag(self._at(path)) is None:
+                    return
+            if self._replaced(path, other, self._driver.no_tag) is None:
+                return
+        raise UnsupportedFeature(
+            f"writing to a store that passes over the conditions of requests: it {done}",
+            "Two writers would overwrite one another there. Choose a store that has conditional writes; this one can be read.",
+        )
+
     def _without_condition(self) -> UnsupportedFeature:
         return UnsupportedFeature(
             f"replacing a file of {type(self._fs).__name__} on condition",
@@ -177,7 +214,12 @@ class FsspecStorage:
 
     def _replaced(self, path: str, data: bytes, tag: str) -> str | None:
         with _translated(path):
-            return self._driver.replace(self._at(path), data, tag)
+            try:
+                return self._driver.replace(self._at(path), data, tag)
+            except (OSError, NotImplementedError) as error:
+                if is_unknown_condition(error):
+                    raise self._without_condition() from error
+                raise
 
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`: object stores know nothing of this machine's processes."""

@@ -142,6 +142,9 @@ class LocalStorage:
     def prove_replaceable(self, path: str) -> None:
         """See `Storage.prove_replaceable`: it can."""
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`: it is not asked."""
+
     @contextlib.contextmanager
     def in_one_go(self) -> Iterator[None]:
         """What is written inside the with block is durable at its end, and what was listed in it is not looked at again.

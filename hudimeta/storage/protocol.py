@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from hudimeta.errors import AlreadyExists
 from hudimeta.storage.staged import NewFile, Staged
 
-__all__ = ["FileInfo", "OutputStream", "Storage", "join"]
+__all__ = ["FileInfo", "OutputStream", "Storage", "join", "put_own"]
 
 
 class FileInfo(NamedTuple):
@@ -93,6 +94,20 @@ class Storage(Protocol):
             UnsupportedFeature: The store replaces no file on condition.
         """
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """Ask the store for what it must refuse: to create a file that is there, and to replace it as one that it is not.
+
+        Some stores that speak the protocol of another one pass over the conditions of a request, and carry it out. A local
+        disk is not asked.
+
+        Args:
+            path: A file that is there.
+            other: What would be put: not what the file holds.
+
+        Raises:
+            UnsupportedFeature: The store did it; the file holds `other` now.
+        """
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """Mutual exclusion among the processes of this machine, or None where the store has nothing of the kind.
 
@@ -142,3 +157,15 @@ class Storage(Protocol):
 def join(*segments: str) -> str:
     """Join path segments, leaving out empty ones: `join("", "a") == "a"`."""
     return "/".join(s for s in segments if s)
+
+
+def put_own(storage: Storage, path: str, data: bytes) -> None:
+    """Create a file whose bytes nobody else would write; raises AlreadyExists when there are others.
+
+    A store's client repeats a request whose answer was lost, and then finds its own file.
+    """
+    try:
+        storage.put_if_absent(path, data)
+    except AlreadyExists:
+        if storage.read(path) != data:
+            raise

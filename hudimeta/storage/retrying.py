@@ -169,6 +169,10 @@ class RetryingStorage:
         """See `Storage.prove_replaceable`."""
         self._patiently("prove_replaceable", path, lambda again: self.inner.prove_replaceable(path))
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`."""
+        self._patiently("prove_conditions", path, lambda again: self.inner.prove_conditions(path, other))
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
         return self.inner.guard(path)

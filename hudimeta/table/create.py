@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hudimeta.errors import AlreadyExists, ConfigError, StorageError, TableError
 from hudimeta.schema.internal_schema import SCHEMA_FOLDER
-from hudimeta.storage import Storage, join
+from hudimeta.storage import Storage, join, put_own
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import STRATEGY_IDS, payload_class_of
 from hudimeta.table.properties import WRITABLE_VERSIONS, TableProperties
@@ -162,7 +162,7 @@ def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: 
         for folder in FOLDERS:
             _make_folder(storage, folder)
     try:
-        storage.put_if_absent(PROPERTIES_PATH, data)
+        put_own(storage, PROPERTIES_PATH, data)
     except AlreadyExists:
         raise TableError(
             f"there is a table at {storage.root!r} already",

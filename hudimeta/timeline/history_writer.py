@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudimeta.formats.avro.schemas import LSM_TIMELINE_INSTANT
 from hudimeta.formats.parquet import blank_entries, sealed_file
-from hudimeta.storage import Storage, join
+from hudimeta.storage import Storage, join, put_own
 from hudimeta.storage.at_once import delete_files, files_at_once
 from hudimeta.timeline.history import (
     COLUMNS,
@@ -122,7 +122,7 @@ class HistoryWriter:
         number = current + 1
         in_order, name = sorted(entries, key=lambda e: e.name), f"{MANIFEST_PREFIX}{number}"
         # Whoever stood still, and put it although others have archived meanwhile, must not replace theirs.
-        self._storage.put_if_absent(join(self._history.folder, name), encode_manifest(in_order, name))
+        put_own(self._storage, join(self._history.folder, name), encode_manifest(in_order, name))
         self._storage.put(join(self._history.folder, VERSION_FILE), str(number).encode())
 
     def remove_unnamed(self) -> None:

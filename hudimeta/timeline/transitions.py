@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from hudimeta.errors import AlreadyExists, CommitError, InstantExists
 from hudimeta.formats.avro.container import MAGIC, sealed_container
-from hudimeta.storage import NewFile, Staged, Storage, join
+from hudimeta.storage import NewFile, Staged, Storage, join, put_own
 from hudimeta.storage.at_once import at_once
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.naming import completed_name, pending_name
@@ -145,11 +145,9 @@ class TimelineWriter:
         name = completed_name(time, action, completion)
         path, content = join(self._folder, name), _sealed(content, name)
         try:
-            self._storage.put_if_absent(path, content)
+            put_own(self._storage, path, content)
         except AlreadyExists:
-            # A put that was repeated after a lost answer finds its own file.
-            if self._storage.read(path) != content:
-                raise InstantExists(time) from None
+            raise InstantExists(time) from None
         done = action.completed_as
         return Instant(time, done, State.COMPLETED, completion, action if action is not done else None, name, len(content))
 

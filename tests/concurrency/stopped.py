@@ -52,6 +52,10 @@ class Stopping:
         """See `Storage.prove_replaceable`; no call."""
         self._inner.prove_replaceable(path)
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`; no call."""
+        self._inner.prove_conditions(path, other)
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """None: a store without OS locks."""
         return None

@@ -204,6 +204,10 @@ class FencedStorage:
         """See `Storage.prove_replaceable`."""
         self.inner.prove_replaceable(path)
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`."""
+        self.inner.prove_conditions(path, other)
+
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
         return self.inner.guard(path)

@@ -29,6 +29,8 @@ __all__ = ["DEFAULT_FOLDER", "FILE_NAME", "FileLock"]
 DEFAULT_FOLDER = ".hoodie"
 FILE_NAME = "lock"
 _RENEWALS_BEFORE_IT_EXPIRES = 4
+_LOOKED_AT: set[str] = set()
+"""Places whose store was seen to keep to the conditions of requests, by this process."""
 
 
 class FileLock(RenewedLock):
@@ -83,7 +85,23 @@ class FileLock(RenewedLock):
         except StorageError:
             if self._read() != wanted:
                 raise
+        self._look_at_first()
         return True
+
+    def _look_at_first(self) -> None:
+        """See by the first lock of this process what its store does.
+
+        Raises:
+            UnsupportedFeature: It creates files that are there, so that the lock is none; the file is gone again.
+        """
+        if self._folder.root in _LOOKED_AT:
+            return
+        try:
+            self._folder.prove_conditions(FILE_NAME, self._content())
+        except UnsupportedFeature:
+            self._folder.delete(FILE_NAME)
+            raise
+        _LOOKED_AT.add(self._folder.root)
 
     def _is_left_behind(self, found: bytes, guarded: bool) -> bool:
         if guarded and is_of_this_machine(_owner_of(found)):

@@ -152,7 +152,7 @@ class StorageLock(RenewedLock):
         try:
             if found is None:
                 self._storage.put_if_absent(LOCK_PATH, wanted)
-                self._prove_replaceable(wanted)
+                self._look_at_first(wanted)
                 return True
             if self._storage.put_if_unchanged(LOCK_PATH, wanted, found):
                 return True
@@ -166,16 +166,20 @@ class StorageLock(RenewedLock):
         # A store's client repeats a request whose answer was lost, and then hears that somebody was first: itself.
         return self._read() == wanted
 
-    def _prove_replaceable(self, lease: bytes) -> None:
-        """Replace a lease that is the first of its table by itself: nobody could give it back else, and that showed at the end.
+    def _look_at_first(self, lease: bytes) -> None:
+        """See by the lease that is the first of its table what its store does.
+
+        Nobody could give it back where it cannot be replaced, and that showed at the end. Where conditions are passed over, the
+        lock is none, and that never showed.
 
         Raises:
-            UnsupportedFeature: The store replaces no file on condition; the lease is gone again.
+            UnsupportedFeature: The store does not replace a file on condition, or without it; the lease is gone again.
         """
         if self._guarded:
             return  # a local disk
         try:
             self._storage.put_if_unchanged(LOCK_PATH, lease, lease)
+            self._storage.prove_conditions(LOCK_PATH, Lease(True, 0, self._owner).encode())
         except UnsupportedFeature:
             self._storage.delete(LOCK_PATH)
             raise

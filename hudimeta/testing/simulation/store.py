@@ -202,6 +202,9 @@ class SimulatedStorage:
     def prove_replaceable(self, path: str) -> None:
         """See `Storage.prove_replaceable`: it can."""
 
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        """See `Storage.prove_conditions`: it keeps to them."""
+
     def guard(self, path: str) -> contextlib.AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
         return self._guard(join(self._folder, path)) if self._place is StoreKind.DISK else None
