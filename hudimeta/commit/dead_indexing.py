@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from hudimeta.commit.liveness import Heartbeat, builds_an_index, is_alive
 from hudimeta.commit.strays import remove_metadata_markers
 from hudimeta.config import HudiWarning
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.errors import NotFound, UnsupportedFeature
 from hudimeta.metadata.indexing import discard_dead, partitions_of, says_who_runs, take_back_build, waits, withdraw
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.strays import unfinished
@@ -37,8 +37,15 @@ _NAMED, _UNDER_WAY = "hoodie.table.metadata.partitions", "hoodie.table.metadata.
 def begun_by_others(timeline: Timeline) -> list[Instant]:
     """Builds that another engine began and did not complete, whether it is alive or dead."""
     begun = [i for i in timeline.pending if i.action is Action.INDEXING and i.state is State.INFLIGHT]
-    begun = [i for i in begun if not says_who_runs(timeline.pending_bytes(i, State.INFLIGHT))]
+    begun = [i for i in begun if _is_of_others(timeline, i)]
     return [i for i, record in timeline.plans(begun) if waits(record)]
+
+
+def _is_of_others(timeline: Timeline, begun: Instant) -> bool:
+    try:
+        return not says_who_runs(timeline.pending_bytes(begun, State.INFLIGHT))
+    except NotFound:  # taken back since the timeline was listed, perhaps by the caller
+        return False
 
 
 def take_back_dead(

@@ -30,7 +30,7 @@ from hudimeta.commit.removal import delete_in_tasks
 from hudimeta.config import HudiWarning, Options
 from hudimeta.engine import Engine
 from hudimeta.engine.machine import now_ms
-from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
+from hudimeta.errors import CommitConflict, CommitError, CorruptFileError, HudiError, NotFound, UnsupportedFeature
 from hudimeta.indexes.bucket.consistent_hashing import forget_rings
 from hudimeta.indexes.bucket.partition_rules import forget_rules
 from hudimeta.indexes.registry import maintainer_of
@@ -264,8 +264,22 @@ class Restorer:
             writer = TimelineWriter(self.storage, timeline.folder)
             writer.create_inflight(restore.time, Action.RESTORE, ",".join(names).encode())
         elif names:
-            self.storage.put(path, ",".join(names).encode())
+            self._note(path, ",".join(names).encode())
         return names
+
+    def _note(self, path: str, names: bytes) -> None:
+        """Write down what is built anew, while nobody else has done so or has finished the restore."""
+        try:
+            noted = self.storage.put_if_unchanged(path, names, b"")
+        except NotFound:
+            noted = False
+        except UnsupportedFeature:  # the lock is that of this process: there is nobody else
+            self.storage.put(path, names)
+            return
+        if not noted:
+            raise CommitError(
+                f"another process is at work on {path}", "Look at t.timeline, and run t.recover() if it is there."
+            )
 
     def _build_metadata(self, timeline: Timeline, names: Sequence[str]) -> None:
         properties = load_properties(self.storage)

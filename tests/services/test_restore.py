@@ -149,7 +149,12 @@ def test_a_metadata_table_that_another_writer_left_half_restored_is_built_anew(t
         take_back_delta(table.storage, *planned.record.times)
     TimelineWriter(inner).create_requested(own, action, plan)
     TimelineWriter(inner).create_inflight(own, action)
-    face.recover()
+    # A first attempt had begun before that, with nothing to build anew.
+    begun = TimelineWriter(table.storage).create_inflight(Table(table.path).timeline.pending[-1].time, Action.RESTORE)
+    calls = FaultPlan(None, Fault.KILL)
+    table.session(FaultyStorage(table.storage, calls)).coordinator.recover()
+    # Late, from who stood still, a put would name what is long built: it replaces the file only while it says nothing.
+    assert [call.split()[0] for call in calls.calls if call.endswith(begun.file_name)][:1] == ["put_if_unchanged"]
     assert not Timeline.load(inner).pending
     table.model = kept
     is_sound(table)
