@@ -15,7 +15,7 @@ from hudimeta.keys.timestamp_partition import time_settings
 from hudimeta.metadata.expression_index import PREFIX as EXPRESSION_PREFIX
 from hudimeta.slices.custom_merger import load_merger
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
-from hudimeta.table.merge_settings import MergeSettings, merge_settings
+from hudimeta.table.merge_settings import MergeSettings, merge_settings, name_of_own
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode
 
@@ -88,11 +88,9 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
             continue  # what its payload class says, which is compared below
         if options.is_set(text_option) and given_text != text:
             found[text_option.key] = (text, str(given_text))
-    payload = options.get(keys.PAYLOAD_CLASS)
-    if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
-        rules = properties.merge_settings
+    payload, rules = options.get(keys.PAYLOAD_CLASS), properties.merge_settings
+    if payload is not None and not _is_followed(payload, rules):
         found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
-    rules = properties.merge_settings
     for mark, stated in ((keys.DELETE_FIELD, rules.delete_field), (keys.DELETE_MARKER, rules.delete_marker)):
         if options.is_set(mark) and stated is not None and options.get(mark) != stated:
             found[mark.key] = (stated, str(options.get(mark)))
@@ -148,6 +146,17 @@ def _means_the_same(one: KeyGeneratorType, other: KeyGeneratorType, n_partitions
     """True where two generators make the same paths; how a table writes its keys is found out from its rows."""
     alike = {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX}
     return {one, other} <= (alike if n_partitions else alike | {KeyGeneratorType.NON_PARTITION})
+
+
+def _is_followed(payload_class: str, have: MergeSettings) -> bool:
+    """Whether a table has this payload class, or the rules of one that is known here.
+
+    Version 9 keeps the name of each class beside what it amounts to, also of those whose rules no table here is made with.
+    """
+    name = name_of_own(payload_class)
+    if payload_class == have.payload_class or (name and name == name_of_own(have.payload_class)):
+        return True
+    return _same_rules(merge_settings(payload_class=payload_class), have)
 
 
 def _same_rules(one: MergeSettings, other: MergeSettings) -> bool:

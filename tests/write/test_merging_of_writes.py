@@ -176,6 +176,23 @@ def test_a_write_cannot_change_how_the_table_merges(tmp_path: Path) -> None:
     Table(tmp_path / "t", {PAYLOAD: "EventTimeAvroPayload"}).upsert(rows(("k", 2, "y", 1)))
 
 
+def test_a_write_may_name_the_class_that_the_table_was_made_with(tmp_path: Path) -> None:
+    """Of version 9, which says by properties what the class does, and keeps its name: each write of Apache Hudi's gives it."""
+    path, debezium = tmp_path / "t", "org.apache.hudi.common.model.debezium."
+    Table.create(path, rows().schema, key="id", ordering="ts", options={VERSION: "9"}).upsert(rows(("k", 1, "x", 1)))
+    made = {
+        "hoodie.table.legacy.payload.class": f"{debezium}PostgresDebeziumAvroPayload",
+        "hoodie.table.partial.update.mode": "FILL_UNAVAILABLE",
+        "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value": "__debezium_unavailable_value",
+    }
+    properties.update(open_storage(path), made)
+    named = {PAYLOAD: f"{debezium}PostgresDebeziumAvroPayload"}
+    Table(path, named).upsert(rows(("k", 2, "__debezium_unavailable_value", 2)))
+    assert contents(path) == [("k", 2, "x", 2)]
+    with pytest.raises(ConfigError, match=r"PostgresDebeziumAvroPayload"):
+        Table(path, {PAYLOAD: f"{debezium}MySqlDebeziumAvroPayload"}).upsert(rows(("k", 3, "y", 1)))
+
+
 _VERSIONS = st.lists(
     st.tuples(st.sampled_from("km"), st.integers(0, 3), st.sampled_from([None, "p", "q"]), st.sampled_from([None, 1, 2])),
     min_size=1,
