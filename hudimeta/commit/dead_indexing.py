@@ -20,7 +20,15 @@ from hudimeta.commit.liveness import Heartbeat, builds_an_index, is_alive
 from hudimeta.commit.strays import remove_metadata_markers
 from hudimeta.config import HudiWarning
 from hudimeta.errors import NotFound, UnsupportedFeature
-from hudimeta.metadata.indexing import discard_dead, partitions_of, says_who_runs, take_back_build, waits, withdraw
+from hudimeta.metadata.indexing import (
+    discard_dead,
+    partitions_of,
+    remove_index_files,
+    says_who_runs,
+    take_back_build,
+    waits,
+    withdraw,
+)
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.strays import unfinished
 from hudimeta.storage import Storage, join
@@ -126,7 +134,7 @@ def _forget_names(storage: Storage, known: TableProperties) -> None:
     _without(storage, [name for name in left if name not in properties.metadata_partitions], under_way=left)
     for name in left:
         if name not in properties.metadata_partitions:
-            storage.delete_folder(join(METADATA_ROOT, name))
+            remove_index_files(storage, name)
     warnings.warn(f"the build of {', '.join(left)} died, and was taken back", HudiWarning, stacklevel=2)
 
 

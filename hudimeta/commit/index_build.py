@@ -44,10 +44,10 @@ from hudimeta.metadata.indexing import (
     discard_dead,
     indexing_instant,
     partitions_of,
+    remove_index_files,
     take_back_build,
     waits,
 )
-from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import EncodedBase, MetadataWriter
 from hudimeta.reports import Report
 from hudimeta.storage import Storage
@@ -198,7 +198,7 @@ def build_index(
     _begin_building(storage, timeline, instant, plan.partition, planned)
     try:
         update(storage, {}, anew=True)  # what names the partition that goes, and is still under way, must not arrive later
-        storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
+        remove_index_files(storage, plan.partition)
         content.write(writer, plan.partition, instant, max(table.timeline.last_time, timeline.last_time))
         if plan.definition is not None:
             storage.put(path, encode_definitions(definitions))

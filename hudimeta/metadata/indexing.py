@@ -21,7 +21,8 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions
 from hudimeta.metadata.metadata_commits import gives_fewer_groups
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.strays import MAKER_KEY, is_ours, partitions_of, waits
-from hudimeta.storage import Storage
+from hudimeta.storage import Storage, is_on_disk
+from hudimeta.storage.at_once import delete_files
 from hudimeta.table.properties import TableProperties, load
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter, one_earlier
 from hudimeta.timeline.naming import LAYOUT_V1, pending_name
@@ -36,6 +37,7 @@ __all__ = [
     "indexing_instant",
     "partitions_of",
     "remove_index",
+    "remove_index_files",
     "remove_unnamed",
     "says_who_runs",
     "take_back_build",
@@ -107,7 +109,7 @@ def take_back_build(storage: Storage, timeline: Timeline, instant: str, partitio
     ready = load(storage).metadata_partitions
     for name in partitions:
         if name not in ready:
-            storage.delete_folder(f"{METADATA_ROOT}/{name}")
+            remove_index_files(storage, name)
     _forget_in_metadata(storage, timeline, instant)
 
 
@@ -241,7 +243,19 @@ def remove_index(storage: Storage, properties: TableProperties, partition: str) 
     if definitions.pop(partition, None) is not None:
         storage.put(path, encode_definitions(definitions))
     _forget_taken_out(storage, partition)
-    storage.delete_folder(f"{METADATA_ROOT}/{partition}")
+    remove_index_files(storage, partition)
+
+
+def remove_index_files(storage: Storage, partition: str) -> None:
+    """Remove the files of an index, and only those that are there now.
+
+    Whoever stands still before its request removes it late, when another one may have built the index: of that no file may go.
+    """
+    folder = f"{METADATA_ROOT}/{partition}"
+    if is_on_disk(storage):
+        storage.delete_folder(folder)  # nobody takes a lock over there whose holder lives
+        return
+    delete_files(storage, [one.path for one in storage.list(folder) if not one.is_folder])
 
 
 def _forget_taken_out(storage: Storage, partition: str) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from hudimeta.commit.index_build import create_index
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import StorageError
+from hudimeta.metadata.indexing import remove_index_files
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import LocalStorage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.storage.fsspec_store import FsspecStorage
 from hudimeta.table.properties_file import PROPERTIES_PATH
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -59,3 +66,28 @@ def test_an_index_is_not_named_by_who_lost_the_lock_when_its_files_are_gone(tmp_
     assert INDEX not in table.session().properties.metadata_partitions
     check_all(table.storage)
     table.check()
+
+
+class _BuiltMeanwhile(FaultPlan):
+    """Whoever deletes first is stopped before it, and somebody else builds the index."""
+
+    def __init__(self, build: Callable[[], None]) -> None:
+        super().__init__(None, Fault.KILL)
+        self._build: Callable[[], None] | None = build
+
+    def around(self, name: str, act: Callable[[], Any]) -> Any:
+        build, self._build = (self._build, None) if name.startswith("delete") else (None, self._build)
+        if build is not None:
+            build()
+        return super().around(name, act)
+
+
+def test_a_late_removal_of_an_index_leaves_what_was_built_meanwhile() -> None:
+    """Found by simulated histories: it removed the folder, with all files of the index that is there now."""
+    prefix = f"/bucket-{uuid.uuid4().hex}/table"
+    store = FsspecStorage(MemoryFileSystem(), prefix, f"memory:/{prefix}")
+    folder = ".hoodie/metadata/bloom_filters"
+    store.put(f"{folder}/old", b"1")
+    late = FaultyStorage(store, _BuiltMeanwhile(lambda: store.put(f"{folder}/new", b"2")))
+    remove_index_files(late, "bloom_filters")
+    assert [one.name for one in store.list(folder)] == ["new"]
