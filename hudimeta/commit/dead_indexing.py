@@ -22,6 +22,7 @@ from hudimeta.config import HudiWarning
 from hudimeta.errors import NotFound, UnsupportedFeature
 from hudimeta.metadata.indexing import (
     discard_dead,
+    forget_in_metadata,
     partitions_of,
     remove_index_files,
     says_who_runs,
@@ -30,7 +31,7 @@ from hudimeta.metadata.indexing import (
     withdraw,
 )
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.metadata.strays import unfinished
+from hudimeta.metadata.strays import bears, unfinished
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties, load, update
 from hudimeta.timeline import Timeline, TimelineWriter
@@ -80,12 +81,15 @@ def take_back_dead(
         return tuple(done)
     inner = storage.sub(METADATA_ROOT)
     begun = {i.time for i in begun_by_others(timeline)}
-    half = unfinished(inner, properties.metadata_partitions, timeline, Timeline.load(inner, place=METADATA_ROOT))
+    own = Timeline.load(inner, place=METADATA_ROOT)
+    half = unfinished(inner, properties.metadata_partitions, timeline, own)
     for instant, record in waiting:
         names = partitions_of(record)
         left = [n for n in names if half.get(n) == instant.time or n in properties.metadata_partitions_inflight]
         built = not left and set(names) <= set(properties.metadata_partitions)
         if instant.time not in begun and not left and not built:
+            if bears(own, instant.time) and (instant.time == running or not _lives(storage, timeline, instant, patience_s)):
+                forget_in_metadata(storage, timeline, instant.time)  # late, from who stood still until all else was taken back
             continue
         if instant.time != running and _lives(storage, timeline, instant, patience_s):
             _refuse_beside(left)

@@ -34,6 +34,7 @@ __all__ = [
     "complete",
     "discard_dead",
     "encode_index_plan",
+    "forget_in_metadata",
     "indexing_instant",
     "partitions_of",
     "remove_index",
@@ -110,7 +111,7 @@ def take_back_build(storage: Storage, timeline: Timeline, instant: str, partitio
     for name in partitions:
         if name not in ready:
             remove_index_files(storage, name)
-    _forget_in_metadata(storage, timeline, instant)
+    forget_in_metadata(storage, timeline, instant)
 
 
 def complete(
@@ -172,7 +173,7 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
         for name in partitions_of(timeline.plan(instant)):
             if name not in properties.metadata_partitions:
                 remove_index(storage, properties, name)
-        _forget_in_metadata(storage, timeline, instant.time)
+        forget_in_metadata(storage, timeline, instant.time)
         withdraw(storage, timeline, instant.time)
     for instant in runs:
         take_back_build(storage, timeline, instant.time, partitions_of(timeline.plan(instant)))
@@ -270,7 +271,7 @@ def _forget_taken_out(storage: Storage, partition: str) -> None:
             writer.delete_pending(one.time, Action.REPLACE_COMMIT, State.REQUESTED)
 
 
-def _forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> None:
+def forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> None:
     """Take what an indexing action wrote off the metadata table's timeline.
 
     A maker that stood still for longer than its lock lasted may have chosen its instant before a writer that has it, too: then

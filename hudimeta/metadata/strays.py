@@ -31,7 +31,7 @@ from hudimeta.storage import Storage
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant
 
-__all__ = ["MAKER_KEY", "check_in_step", "half_laid_out", "is_ours", "partitions_of", "strays", "unfinished", "waits"]
+__all__ = ["MAKER_KEY", "bears", "check_in_step", "half_laid_out", "is_ours", "partitions_of", "strays", "unfinished", "waits"]
 
 MAKER_KEY = "hudimeta.made.by"
 """Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
@@ -122,7 +122,7 @@ def unfinished(storage: Storage, named: Iterable[str], data: Timeline, own: Time
     there, found = frozenset(named), dict[str, str]()
     for instant, record in data.plans(i for i in data.pending if i.action is Action.INDEXING):
         begun = [name for name in partitions_of(record) if name in there] if waits(record) else []
-        if begun and _bears(own, instant.time):
+        if begun and bears(own, instant.time):
             found |= dict.fromkeys(begun, instant.time)
         else:
             # Whose build was taken back while it stood still may have named the index after that.
@@ -130,7 +130,7 @@ def unfinished(storage: Storage, named: Iterable[str], data: Timeline, own: Time
     return found
 
 
-def _bears(own: Timeline, instant: str) -> bool:
+def bears(own: Timeline, instant: str) -> bool:
     """Whether the metadata table has a delta commit of the action: of its instant, to which version 6 adds a suffix."""
     return any(i.time.startswith(instant) for i in own.instants) or bool(own.archived_completions([instant]))
 

@@ -117,6 +117,27 @@ def test_recovery_dropping_cancelling_and_running_take_it_back(tmp_path: Path, s
         check_all(table.storage)
 
 
+@pytest.mark.parametrize("verb", ["recover", "upsert", "execute"])
+def test_a_late_word_of_a_build_that_was_taken_back_goes(tmp_path: Path, verb: str) -> None:
+    """Found by simulated histories: its maker stood still before it said that all is written, was taken back, and died then."""
+    table, planned = left_by_hudi(tmp_path / "t", "written")
+    own = tmp_path / "t/.hoodie/metadata/.hoodie/timeline"
+    (word,) = own.glob(f"{planned}_*.deltacommit")
+    late = word.read_bytes()
+    Table(table.path).recover()
+    word.write_bytes(late)
+    if verb == "upsert":
+        table.write(Operation.UPSERT, simple_rows([3, 41], 50))
+    elif verb == "recover":
+        Table(table.path).recover()
+    else:
+        Table(table.path).services.indexing.execute(planned)
+    assert not word.exists()
+    assert Table(table.path).scan("upper(id) = 'K0003'").to_table()["id"].to_pylist() == ["k0003"]
+    table.check()
+    check_all(table.storage)
+
+
 def test_a_build_that_beats_goes_on(tmp_path: Path) -> None:
     """Its heartbeat lies in the metadata table until all of the index is written."""
     table, planned = left_by_hudi(tmp_path / "t", "under way")
