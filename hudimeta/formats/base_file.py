@@ -15,7 +15,7 @@ import pyarrow as pa
 from hudimeta.cached import cached_property
 from hudimeta.errors import CorruptFileError, HudiError, StorageError, UnsupportedFeature
 from hudimeta.formats.orc_file import OrcFile
-from hudimeta.formats.parquet import READ_INT96
+from hudimeta.formats.parquet import READ_INT96, coded_texts, texts_of_codes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from hudimeta.formats.parquet import ParquetFooter
     from hudimeta.formats.parquet.page_index import PageIndex
+    from hudimeta.formats.parquet.quick_columns import QuickColumns
     from hudimeta.storage import Storage
 
 __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
@@ -31,6 +32,8 @@ __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_
 _LARGE_GROUP, _PORTION_ROWS = 1 << 18, 1 << 14
 """Row groups of more rows than the first are read in portions: what repeats takes no room in a file, but does in memory."""
 _HOW = {"coerce_int96_timestamp_unit": READ_INT96}
+_WORTH_A_FILE = 1 << 13
+"""Rows of a row group of which some columns are read apart, for which a small file is made."""
 _MAPPED_GAP = 4 << 10
 """As `MAX_GAP`, of a file in memory: no request is saved by reading what is not needed."""
 
@@ -155,12 +158,19 @@ class _ParquetFile:
         self.schema: pa.Schema = self.footer.arrow_schema
         self.names: tuple[str, ...] = tuple(self.schema.names)
         self.num_rows: int = self._metadata.num_rows
+        self._readers: dict[tuple[str, ...], Any] = {}
 
-    @cached_property
-    def _parquet(self) -> Any:
+    def _parquet(self, columns: Sequence[str]) -> Any:
+        """What reads some columns; texts that stand in the file as codes are read as such, which takes a third of the time."""
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self._file, metadata=self._metadata, page_checksum_verification=True, pre_buffer=True, **_HOW)
+        known = self._readers.get(tuple(columns))
+        if known is None:
+            texts = [name for name in columns if name in self.names and pa.types.is_string(self.schema.field(name).type)]
+            coded = coded_texts(self._metadata, texts)
+            how: dict[str, Any] = {"read_dictionary": coded, "page_checksum_verification": True, "pre_buffer": True, **_HOW}
+            known = self._readers[tuple(columns)] = pq.ParquetFile(self._file, metadata=self._metadata, **how)
+        return known
 
     @property
     def row_groups(self) -> int:
@@ -181,20 +191,40 @@ class _ParquetFile:
         return int(self._metadata.row_group(number).num_rows)
 
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
+        quick = self._quick(number, columns)
+        others = [name for name in columns if name not in quick.names]
         with pages_named(self.path, self._file, self._metadata, [number], columns):
-            rows = self._parquet.read_row_group(number, columns=columns)
-            return self.footer.moments.of(_as_many(rows, self.rows_of(number), self.path))
+            read = self._parquet(others).read_row_group(number, columns=others) if others else quick.rows()
+            rows = _as_many(texts_of_codes(read), self.rows_of(number), self.path)
+            if quick.names and others:
+                rows = _side_by_side(rows, _as_many(quick.rows(), rows.num_rows, self.path))
+            return self.footer.moments.of(rows)
 
     def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
-        left = self.rows_of(number)
+        quick, left = self._quick(number, columns), self.rows_of(number)
+        others = [name for name in columns if name not in quick.names]
         with pages_named(self.path, self._file, self._metadata, [number], columns):
-            for batch in self._parquet.iter_batches(_PORTION_ROWS, row_groups=[number], columns=columns):
-                left -= batch.num_rows
-                yield self.footer.moments.of(pa.Table.from_batches([batch]))
+            portions = quick.portions(_PORTION_ROWS)
+            if others:
+                batches = self._parquet(others).iter_batches(_PORTION_ROWS, row_groups=[number], columns=others)
+                plain = (texts_of_codes(pa.Table.from_batches([batch])) for batch in batches)
+                portions = _in_step(plain, portions) if quick.names else plain
+            for rows in portions:
+                left -= rows.num_rows
+                yield self.footer.moments.of(rows)
         if left:
             raise CorruptFileError(
                 self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
             )
+
+    def _quick(self, number: int, columns: Sequence[str]) -> QuickColumns:
+        """Those columns of a row group that are decoded sooner in another form. Of a far-away file, where they would be asked
+        for apart, there are none."""
+        from hudimeta.formats.parquet.quick_columns import QuickColumns, quick_columns
+
+        if not isinstance(self._file, pa.MemoryMappedFile) or self.rows_of(number) < _WORTH_A_FILE:
+            return QuickColumns()
+        return quick_columns(self._metadata, number, columns, self._read, self.schema)
 
     def _read(self, offset: int, length: int) -> bytes:
         return bytes(self._file.read_at(length, offset))
@@ -203,6 +233,7 @@ class _ParquetFile:
         import pyarrow.parquet as pq
 
         from hudimeta.formats.parquet.pages import MAX_GAP, pages_around
+        from hudimeta.formats.parquet.quick_decimals import decimals_of
 
         gap = _MAPPED_GAP if isinstance(self._file, pa.MemoryMappedFile) else MAX_GAP
         pages = pages_around(self._metadata, number, columns, matches, self._read, self.page_index, gap)
@@ -213,7 +244,8 @@ class _ParquetFile:
         with pages_named(self.path, self._file, self._metadata, [number], columns):
             # So little is done sooner than handed to threads.
             rows = _as_many(file.read_row_group(0, columns=columns, use_threads=False), int(pages.kept.sum()), self.path)
-        return self.footer.moments.of(rows.filter(pa.array(matches[pages.kept]))), rows.num_rows
+        found = decimals_of(rows.filter(pa.array(matches[pages.kept])), self.schema)
+        return self.footer.moments.of(found), rows.num_rows
 
     def _coded(self, number: int, columns: Sequence[str]) -> list[str]:
         """Texts that stand in a row group as codes: few of them are made texts."""
@@ -221,6 +253,21 @@ class _ParquetFile:
         group, paths = self._metadata.row_group(number), self.footer.leaf_paths
         found = [at for at, path in enumerate(paths) if path in texts and group.column(at).has_dictionary_page]
         return [paths[at] for at in found]
+
+
+def _side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
+    return pa.table([*left.columns, *right.columns], schema=pa.schema([*left.schema, *right.schema]))
+
+
+def _in_step(left: Iterator[pa.Table], right: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Rows whose columns come from two sides, in portions as the left one has them."""
+    pending: list[pa.Table] = []
+    for rows in left:
+        while sum(part.num_rows for part in pending) < rows.num_rows and (more := next(right, None)) is not None:
+            pending.append(more)
+        others = pa.concat_tables(pending)
+        yield _side_by_side(rows, others.slice(0, rows.num_rows))
+        pending = [others.slice(rows.num_rows)]
 
 
 def _without_columns(rows: int) -> pa.Table:

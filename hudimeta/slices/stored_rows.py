@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
-from hudimeta.formats.parquet import READ_INT96, ParquetFooter, footer_of
+from hudimeta.formats.parquet import READ_INT96, ParquetFooter, coded_texts, footer_of
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform
@@ -31,10 +31,6 @@ from hudimeta.table.file_names import parse_base_file
 __all__ = ["StoredRows", "StoredRowsReader", "codable_columns", "with_codes", "with_inserts"]
 
 CODES = pa.dictionary(pa.int32(), pa.string())
-_CODE_BYTES = 2
-"""A column whose values take no more than this on average has no texts but in its dictionary."""
-
-
 _FIRST_ROWS, _FEW_AT_FIRST, _FEW = 4096, 64, 256
 """A text has few values if so many rows have no more than the second, and all rows no more than the third."""
 _WORTH_CODING = 50_000
@@ -121,14 +117,7 @@ class StoredRowsReader:
 
     def _coded(self, metadata: Any) -> list[str]:
         """The columns that stand in a file as codes alone."""
-        found = []
-        if self.history is None and self.virtual is None and metadata.num_row_groups:
-            for at in range(metadata.num_columns):
-                chunks = [metadata.row_group(group).column(at) for group in range(metadata.num_row_groups)]
-                small = (c.has_dictionary_page and c.total_uncompressed_size <= _CODE_BYTES * c.num_values for c in chunks)
-                if chunks[0].path_in_schema in self.codable and all(small):
-                    found.append(str(chunks[0].path_in_schema))
-        return found
+        return coded_texts(metadata, self.codable) if self.history is None and self.virtual is None else []
 
     def _fitted(self, rows: pa.Table, name: str, coded: Collection[str]) -> pa.Table:
         file = parse_base_file(name)

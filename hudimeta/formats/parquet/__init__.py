@@ -1,6 +1,7 @@
 """Base files: footers, statistics from the rows themselves, and the recipe by which they are written."""
 
 from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, extremes, leaf_names, typed_scalar
+from hudimeta.formats.parquet.coded_texts import coded_texts, texts_of_codes
 from hudimeta.formats.parquet.footer import (
     BLOOM_TYPE_KEY,
     CALENDAR_KEY,
@@ -40,6 +41,7 @@ __all__ = [
     "check_seal",
     "entry_in",
     "extremes",
+    "coded_texts",
     "column_bounds",
     "columns_anew",
     "footer_entries",
@@ -50,9 +52,12 @@ __all__ = [
     "open_verified",
     "page_index",  # where the pages of a file lie, and their bounds
     "pages",  # some pages of a file
+    "quick_columns",  # columns in a form that is decoded sooner
+    "quick_decimals",
     "read_footer",
     "read_key_column",
     "sealed_file",
+    "texts_of_codes",
     "stitched",  # files put together from row groups of others
     "thrift",  # Thrift's compact protocol
     "typed_scalar",

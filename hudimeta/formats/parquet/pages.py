@@ -1,77 +1,35 @@
 """Some pages of a Parquet file as a small Parquet file of their own, so that only they are unpacked and decoded.
 
 A row group stores each column as a dictionary page, if it has one, and data pages. Pages of all columns that cover the same
-rows make a row group again: its footer has the file's schema, and places, sizes and counts of its own. Arrow reads it as it
-reads any file, page checksums included. Where columns divide their rows differently, the rows are extended to what all of them
-share. Where the pages lie is told by the page index of the file, if it can be relied on (see `page_index`); else their headers
-are gone through.
+rows make a row group again (see `small_file`), which Arrow reads as it reads any, page checksums included. Where columns divide
+their rows differently, the rows are extended to what all of them share. Where the pages lie is told by the page index of the
+file, if it can be relied on (see `page_index`); else their headers are gone through.
 
-Fields of Parquet's Thrift structures that are read or written here (Apache Parquet format, `parquet.thrift`)::
+Fields of Parquet's Thrift structures that are read here (Apache Parquet format, `parquet.thrift`)::
 
-    FileMetaData    1 version  2 schema  3 num_rows  4 row_groups
-    RowGroup        1 columns  2 total_byte_size  3 num_rows
-    ColumnChunk     2 file_offset  3 meta_data
-    ColumnMetaData  1 type  2 encodings  3 path_in_schema  4 codec  5 num_values  6 total_uncompressed_size
-                    7 total_compressed_size  9 data_page_offset  11 dictionary_page_offset
     PageHeader      1 type  3 compressed_page_size  5 data_page_header {1 num_values}  7 dictionary_page_header
                     8 data_page_header_v2 {1 num_values}
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hudimeta.formats.parquet.thrift import (
-    VARINT,
-    Elements,
-    Fields,
-    decode_struct,
-    encode_struct,
-    end_of_field,
-    integer,
-    list_of_structs,
-    zigzag,
-)
-from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC, schema_of_columns
+from hudimeta.formats.parquet.quick_decimals import quicker
+from hudimeta.formats.parquet.small_file import ColumnPages, schema_bytes, small_file
+from hudimeta.formats.parquet.thrift import VARINT, decode_struct, zigzag
 
 if TYPE_CHECKING:
     from hudimeta.formats.parquet.page_index import PageIndex
 
 __all__ = ["MAX_GAP", "PageFile", "chunk_span", "pages_around"]
 
-_I32, _BINARY, _LIST = 5, 8, 9
-"""Kinds of Thrift's values."""
-_NEXT_I64, _NEXT_LIST, _NEXT_STRUCT = b"\x16", b"\x19", b"\x1c"
-"""How a field begins whose number is one above that of the field before it: the step, then the kind of its value."""
-_I64_AFTER_ONE = b"\x26"
-"""The same where one number is left out."""
-_END = b"\0"
-"""Of a structure."""
-_SCHEMA = 2
-"""The field of a footer."""
-_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
-"""By their numbers."""
-_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
-"""By Arrow's names; it has one name for both codecs of LZ4."""
-_ENCODINGS = {
-    "PLAIN": 0,
-    "PLAIN_DICTIONARY": 2,
-    "RLE": 3,
-    "BIT_PACKED": 4,
-    "DELTA_BINARY_PACKED": 5,
-    "DELTA_LENGTH_BYTE_ARRAY": 6,
-    "DELTA_BYTE_ARRAY": 7,
-    "RLE_DICTIONARY": 8,
-    "BYTE_STREAM_SPLIT": 9,
-}
 _DICTIONARY = 2
 _COUNTED_IN = {0: 5, 3: 8}
 """Kinds of data pages, and the field of their headers that counts their values."""
@@ -166,8 +124,13 @@ def pages_around(
     if not _worth_it(kept):
         return None
     pages = _pages(chunks, kept, read, gap)
-    schema = index.schema_bytes if index is not None else _schema_bytes(metadata)
-    return _file(metadata.row_group(group), schema, chunks, pages, kept)
+    schema, row_group = index.schema_bytes if index is not None else schema_bytes(metadata), metadata.row_group(group)
+    count, chosen_pages = int(np.count_nonzero(kept)), {}
+    for at, chunk in chunks.items():
+        whole = ColumnPages(row_group.column(at), pages[at], chunk.dictionary)
+        chosen_pages[at] = quicker(whole, metadata.schema.column(at), count)
+    content = small_file(schema, chosen_pages, row_group, count)
+    return None if content is None else PageFile(content, kept)
 
 
 def _worth_it(kept: npt.NDArray[np.bool_]) -> bool:
@@ -300,75 +263,3 @@ def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDA
         for border in borders:
             kept = np.repeat(np.logical_or.reduceat(kept, border[:-1]), np.diff(border))
     return kept
-
-
-# What follows writes Thrift's bytes itself: of each file that is looked into, a footer is made, for the rows of one query.
-
-
-def _file(
-    row_group: Any, schema: bytes, chunks: dict[int, _Chunk], pages: dict[int, list[memoryview]], kept: npt.NDArray[np.bool_]
-) -> PageFile | None:
-    count, out = int(np.count_nonzero(kept)), io.BytesIO()
-    out.write(MAGIC)
-    columns: list[bytes] = []
-    some = schema_of_columns(schema, tuple(chunks))
-    for at in range(row_group.num_columns) if some is None else chunks:
-        offset = out.tell()
-        out.writelines(pages.get(at, ()))
-        dictionary = chunks[at].dictionary if at in chunks else 0
-        column = _column(row_group.column(at), offset, dictionary, out.tell() - offset, count)
-        if column is None:
-            return None
-        columns.append(column)
-    out.write(_footer(some or schema, columns, out.tell() - len(MAGIC), count))
-    return PageFile(out.getvalue(), kept)
-
-
-def _column(column: Any, offset: int, dictionary: int, size: int, rows: int) -> bytes | None:
-    """What a footer says of a column's pages; None where Arrow does not tell how they are packed.
-
-    Args:
-        column: pyarrow's `ColumnChunkMetaData` in the original file.
-        offset: Where the pages begin.
-        dictionary: Bytes of the dictionary page; 0 without one.
-        size: Bytes of all pages.
-        rows: How many they hold.
-    """
-    packing = _packing(column.physical_type, tuple(column.encodings), column.path_in_schema, column.compression)
-    if packing is None:
-        return None
-    counts = b"".join(_NEXT_I64 + integer(value) for value in (rows, column.total_uncompressed_size, size))
-    places = _I64_AFTER_ONE + integer(offset + dictionary)
-    if dictionary:
-        places += _I64_AFTER_ONE + integer(offset)
-    return b"".join((_I64_AFTER_ONE, integer(0), _NEXT_STRUCT, packing, counts, places, _END, _END))
-
-
-@lru_cache(maxsize=512)
-def _packing(type: str, encodings: tuple[str, ...], path: str, codec: str) -> bytes | None:
-    """The first four fields of a column's metadata; None for names that are not known."""
-    if type not in _TYPES or codec not in _CODECS or not _ENCODINGS.keys() >= set(encodings):
-        return None
-    meta: Fields = {
-        1: (_I32, _TYPES.index(type)),
-        2: (_LIST, Elements(_I32, [_ENCODINGS[name] for name in encodings])),
-        3: (_LIST, Elements(_BINARY, [path.encode()])),
-        4: (_I32, _CODECS[codec]),
-    }
-    return encode_struct(meta).removesuffix(_END)
-
-
-def _schema_bytes(metadata: Any) -> bytes:
-    """How the footer of a file begins: version and schema."""
-    sink = io.BytesIO()
-    metadata.write_metadata_file(sink)
-    original = memoryview(sink.getvalue())
-    return bytes(original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)])
-
-
-def _footer(schema: bytes, columns: list[bytes], size: int, rows: int) -> bytes:
-    """The end of a file: the version and the schema of the original file, and the row group."""
-    counts = (_NEXT_I64, integer(size), _NEXT_I64, integer(rows), _END)
-    group = (_NEXT_LIST, list_of_structs(len(columns)), *columns, *counts)
-    text = b"".join((schema, _NEXT_I64, integer(rows), _NEXT_LIST, list_of_structs(1), *group, _END))
-    return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC

@@ -1,0 +1,87 @@
+"""The columns of a row group that Arrow decodes sooner in another form than that in which they stand in a file.
+
+These are decimals (see `quick_decimals`). They are read from a small file of their own, whose pages are those of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.formats.parquet.page_headers import read_strictly
+from hudimeta.formats.parquet.pages import Read, chunk_span
+from hudimeta.formats.parquet.quick_decimals import decimals_of, is_slow, quicker
+from hudimeta.formats.parquet.small_file import ColumnPages, schema_bytes, small_file
+
+__all__ = ["QuickColumns", "quick_columns"]
+
+
+@dataclass(frozen=True)
+class QuickColumns:
+    """Such columns of a row group.
+
+    Attributes:
+        names: Of the columns; none where there is none, and then nothing can be read.
+        content: The file that they are in.
+        schema: Has the types of the columns.
+    """
+
+    names: tuple[str, ...] = ()
+    content: bytes = b""
+    schema: pa.Schema | None = None
+
+    def rows(self) -> pa.Table:
+        """All rows, with these columns."""
+        return decimals_of(self._file().read_row_group(0), self.schema)
+
+    def portions(self, rows: int) -> Iterator[pa.Table]:
+        """The same in portions of so many rows."""
+        for batch in self._file().iter_batches(rows):
+            yield decimals_of(pa.Table.from_batches([batch]), self.schema)
+
+    def _file(self) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(pa.BufferReader(self.content), page_checksum_verification=True)
+
+
+def quick_columns(metadata: Any, group: int, columns: Collection[str], read: Read, schema: pa.Schema) -> QuickColumns:
+    """Find them, and read their pages.
+
+    Args:
+        metadata: pyarrow's `FileMetaData`.
+        group: Number of the row group.
+        columns: Names to choose from.
+        read: Bytes of the file from an offset, a length.
+        schema: The columns of the file.
+    """
+    found: dict[int, ColumnPages] = {}
+    row_group = metadata.row_group(group)
+    for at in range(metadata.num_columns):
+        column = metadata.schema.column(at)
+        if column.path in columns and is_slow(column) and not row_group.column(at).file_path:
+            pages = _whole_chunk(row_group.column(at), read)
+            quick = pages if pages is None else quicker(pages, column, row_group.num_rows)
+            if quick is not None and quick is not pages:
+                found[at] = quick
+    content = small_file(schema_bytes(metadata), found, row_group, row_group.num_rows) if found else None
+    if content is None:
+        return QuickColumns()
+    return QuickColumns(tuple(metadata.schema.column(at).path for at in found), content, schema)
+
+
+def _whole_chunk(chunk: Any, read: Read) -> ColumnPages | None:
+    """All pages of a column; None where they do not begin as the footer says, of which Arrow tells when it reads them."""
+    first, length = chunk_span(chunk)
+    data = memoryview(read(first, length)).cast("B")
+    if not chunk.has_dictionary_page:
+        return ColumnPages(chunk, (data,), 0)
+    try:
+        header = read_strictly(data, 0)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    end = header.start + header.packed
+    return ColumnPages(chunk, (data[:end], data[end:]), end) if header.start <= end <= len(data) else None
