@@ -191,27 +191,21 @@ class _ParquetFile:
         return int(self._metadata.row_group(number).num_rows)
 
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
+        from hudimeta.formats.parquet.quick_columns import read_group
+
         quick = self._quick(number, columns)
-        others = [name for name in columns if name not in quick.names]
         with pages_named(self.path, self._file, self._metadata, [number], columns):
-            read = self._parquet(others).read_row_group(number, columns=others) if others else quick.rows()
-            rows = _as_many(texts_of_codes(read), self.rows_of(number), self.path)
-            if quick.names and others:
-                rows = _side_by_side(rows, _as_many(quick.rows(), rows.num_rows, self.path))
-            return self.footer.moments.of(rows)
+            rows = texts_of_codes(read_group(self._parquet(columns), number, columns, quick))
+            return self.footer.moments.of(_as_many(rows, self.rows_of(number), self.path))
 
     def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        from hudimeta.formats.parquet.quick_columns import portions_of_group
+
         quick, left = self._quick(number, columns), self.rows_of(number)
-        others = [name for name in columns if name not in quick.names]
         with pages_named(self.path, self._file, self._metadata, [number], columns):
-            portions = quick.portions(_PORTION_ROWS)
-            if others:
-                batches = self._parquet(others).iter_batches(_PORTION_ROWS, row_groups=[number], columns=others)
-                plain = (texts_of_codes(pa.Table.from_batches([batch])) for batch in batches)
-                portions = _in_step(plain, portions) if quick.names else plain
-            for rows in portions:
-                left -= rows.num_rows
-                yield self.footer.moments.of(rows)
+            for portion in portions_of_group(self._parquet(columns), number, columns, quick, _PORTION_ROWS):
+                left -= portion.num_rows
+                yield self.footer.moments.of(texts_of_codes(portion))
         if left:
             raise CorruptFileError(
                 self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
@@ -253,21 +247,6 @@ class _ParquetFile:
         group, paths = self._metadata.row_group(number), self.footer.leaf_paths
         found = [at for at, path in enumerate(paths) if path in texts and group.column(at).has_dictionary_page]
         return [paths[at] for at in found]
-
-
-def _side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
-    return pa.table([*left.columns, *right.columns], schema=pa.schema([*left.schema, *right.schema]))
-
-
-def _in_step(left: Iterator[pa.Table], right: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Rows whose columns come from two sides, in portions as the left one has them."""
-    pending: list[pa.Table] = []
-    for rows in left:
-        while sum(part.num_rows for part in pending) < rows.num_rows and (more := next(right, None)) is not None:
-            pending.append(more)
-        others = pa.concat_tables(pending)
-        yield _side_by_side(rows, others.slice(0, rows.num_rows))
-        pending = [others.slice(rows.num_rows)]
 
 
 def _without_columns(rows: int) -> pa.Table:

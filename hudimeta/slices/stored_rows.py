@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
 from hudimeta.formats.parquet import READ_INT96, ParquetFooter, coded_texts, footer_of
+from hudimeta.formats.parquet.quick_columns import quick_columns, read_group
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform
@@ -101,8 +102,7 @@ class StoredRowsReader:
                 asked = touched if self.history is None and self.virtual is None else None
                 kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked, content)
                 groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
-                rows = file.read() if len(groups) == metadata.num_row_groups else file.read_row_groups(groups)
-                rows = footer.moments.of(rows)
+                rows = footer.moments.of(_read_groups(file, groups, source, footer))
         expected = sum(metadata.row_group(number).num_rows for number in groups)
         if rows.num_rows != expected:
             raise CorruptFileError(path, 0, f"{expected} rows", rows.num_rows)
@@ -140,6 +140,20 @@ def _at_hand(file: Any) -> tuple[Any, pa.Buffer | None]:
         return file, None
     content = file.read_buffer()
     return pa.BufferReader(content), content
+
+
+def _read_groups(file: Any, groups: list[int], source: Any, footer: ParquetFooter) -> pa.Table:
+    """The rows of some row groups of a file that is at hand."""
+    names = footer.arrow_schema.names
+
+    def read(offset: int, length: int) -> bytes:
+        return bytes(source.read_at(length, offset))
+
+    quick = [quick_columns(footer.metadata, group, names, read, footer.arrow_schema) for group in groups]
+    if not any(columns.names for columns in quick):
+        return file.read_row_groups(groups)
+    pieces = [read_group(file, group, names, columns) for group, columns in zip(groups, quick, strict=True)]
+    return pa.concat_tables(piece.select(names) for piece in pieces)
 
 
 def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:

@@ -5,7 +5,7 @@ These are decimals (see `quick_decimals`). They are read from a small file of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from hudimeta.formats.parquet.pages import Read, chunk_span
 from hudimeta.formats.parquet.quick_decimals import decimals_of, is_slow, quicker
 from hudimeta.formats.parquet.small_file import ColumnPages, schema_bytes, small_file
 
-__all__ = ["QuickColumns", "quick_columns"]
+__all__ = ["QuickColumns", "portions_of_group", "quick_columns", "read_group"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,46 @@ def quick_columns(metadata: Any, group: int, columns: Collection[str], read: Rea
     if content is None:
         return QuickColumns()
     return QuickColumns(tuple(metadata.schema.column(at).path for at in found), content, schema)
+
+
+def read_group(file: Any, group: int, columns: Sequence[str], quick: QuickColumns) -> pa.Table:
+    """The rows of a row group; the quick columns come last.
+
+    Args:
+        file: Pyarrow's `ParquetFile`.
+        group: Number of the row group.
+        columns: Names, or dotted paths.
+        quick: Those of the columns that are read in another form.
+    """
+    others = _without(columns, quick)
+    if not quick.names:
+        return file.read_row_group(group, columns=others)
+    return _side_by_side(file.read_row_group(group, columns=others), quick.rows()) if others else quick.rows()
+
+
+def portions_of_group(file: Any, group: int, columns: Sequence[str], quick: QuickColumns, rows: int) -> Iterator[pa.Table]:
+    """The same in portions of so many rows. See `read_group` for the arguments."""
+    others = _without(columns, quick)
+    if not others:
+        yield from quick.portions(rows)
+        return
+    more, pending = quick.portions(rows) if quick.names else None, list[pa.Table]()
+    for batch in file.iter_batches(rows, row_groups=[group], columns=others):
+        portion = pa.Table.from_batches([batch])
+        if more is not None:
+            while sum(part.num_rows for part in pending) < portion.num_rows and (part := next(more, None)) is not None:
+                pending.append(part)
+            beside = pa.concat_tables(pending)
+            portion, pending = _side_by_side(portion, beside.slice(0, portion.num_rows)), [beside.slice(portion.num_rows)]
+        yield portion
+
+
+def _without(columns: Sequence[str], quick: QuickColumns) -> list[str]:
+    return [name for name in columns if name not in quick.names]
+
+
+def _side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
+    return pa.table([*left.columns, *right.columns], schema=pa.schema([*left.schema, *right.schema]))
 
 
 def _whole_chunk(chunk: Any, read: Read) -> ColumnPages | None:
