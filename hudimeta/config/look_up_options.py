@@ -35,7 +35,9 @@ INDEX_TYPE = OPTIONS.choice(
         "BUCKET",
     ],
     "How existing rows are found by key; by default by the record index where the table has one that is proven complete, by "
-    "the record window where it has that, else SIMPLE. Global ones and the record index look in every partition.",
+    "the record window where it has that, else SIMPLE. Global ones and the record index look in every partition. A new table "
+    "whose options ask for a record index gets one (Apache Hudi looks in the files instead, until "
+    "`hoodie.metadata.record.index.enable` makes one).",
 )
 INDEX_ALLOW_FALLBACK = OPTIONS.flag(
     "hudimeta.index.allow.fallback",

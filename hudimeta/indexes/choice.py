@@ -177,10 +177,12 @@ def _record_index(
 ) -> IndexChoice:
     may_fall_back = options.get(keys.INDEX_ALLOW_FALLBACK)
     if _RECORD_INDEX not in properties.metadata_partitions:
-        is_global = name != "RECORD_LEVEL_INDEX"
+        is_global = name != "RECORD_LEVEL_INDEX" and not options.get(keys.RECORD_INDEX_BY_PARTITION)
         plain = IndexKind.GLOBAL_SIMPLE if is_global else IndexKind.SIMPLE
-        if not may_fall_back:
-            raise IndexNotReady(_RECORD_INDEX, f"not built, but asked for by {keys.INDEX_TYPE.key}. {_advice()}")
+        if not (may_fall_back or _is_built_first(options)):
+            builds = keys.RECORD_INDEX if is_global else keys.RECORD_INDEX_BY_PARTITION
+            why = f"not built, but asked for by {keys.INDEX_TYPE.key}. A write with {builds.key}=true builds it. {_advice()}"
+            raise IndexNotReady(_RECORD_INDEX, why)
         note = "instead of the record index, which the table does not have"
         moves = is_global and options.get(keys.RECORD_INDEX_MOVES)
         return IndexChoice(plain, is_global, moves, stated=True, note=note)
@@ -197,6 +199,12 @@ def _record_index(
         unproven=_why_unproven(is_proven),
         fallback=plain if may_fall_back else None,
     )
+
+
+def _is_built_first(options: Options) -> bool:
+    """Whether the write builds a record index before it looks keys up; see `write.asked_indexes`."""
+    asked = (keys.RECORD_INDEX, keys.RECORD_INDEX_BY_PARTITION)
+    return options.get(keys.METADATA_ENABLE) and any(options.is_set(key) and options.get(key) for key in asked)
 
 
 def _record_window(options: Options, properties: TableProperties, *, stated: bool = False) -> IndexChoice:

@@ -39,6 +39,10 @@ OF_STORED_COLUMNS = (column_stats.PARTITION, partition_stats.PARTITION)
 _OF_KEYS = (record_index.PARTITION, bloom_filters.PARTITION, "secondary_index")
 """Indexes of record keys as files store them, by their kind or their partition."""
 
+_BY_PARTITION = "RECORD_LEVEL_INDEX"
+_RECORD_TYPES = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", _BY_PARTITION)
+"""Values of `hoodie.index.type` by which writes need a record index."""
+
 _LONGEST_NAME = 128
 """Bytes: files of an index have its name in theirs, which may have 255."""
 
@@ -76,7 +80,7 @@ def planned_indexes(schema: pa.Schema, options: Options, version: int, partition
     if options.get(keys.BLOOM_FILTERS):
         _check_filtered(options)
         planned.append(PlannedIndex(bloom_filters.PARTITION))
-    if options.get(keys.RECORD_INDEX) or options.get(keys.RECORD_INDEX_BY_PARTITION):
+    if options.get(keys.RECORD_INDEX) or options.get(keys.RECORD_INDEX_BY_PARTITION) or _is_asked_by_type(options):
         by_partition = is_by_partition(options, version, partitioned)
         planned.append(PlannedIndex(record_index.PARTITION, record_index_definition(version, by_partition)))
     planned += [PlannedIndex(one.name, one) for one in _secondary_indexes(schema, options, version)]
@@ -128,15 +132,29 @@ def is_by_partition(options: Options, version: int, partitioned: bool) -> bool:
     Raises:
         ConfigError: Both kinds are asked for, or the table cannot have one for each partition.
     """
-    key = keys.RECORD_INDEX_BY_PARTITION.key
-    if not options.get(keys.RECORD_INDEX_BY_PARTITION):
+    key, value = keys.RECORD_INDEX_BY_PARTITION.key, "true"
+    if _is_asked_by_type(options) and _type(options) == _BY_PARTITION:
+        key, value = keys.INDEX_TYPE.key, _BY_PARTITION
+    elif not options.get(keys.RECORD_INDEX_BY_PARTITION):
         return False
     if options.get(keys.RECORD_INDEX):
-        raise ConfigError(key, "true", f"one kind of record index, this or {keys.RECORD_INDEX.key}", "Leave out one of them.")
+        raise ConfigError(key, value, f"one kind of record index, this or {keys.RECORD_INDEX.key}", "Leave out one of them.")
     if version < FIRST_WITH_INDEX_VERSIONS or not partitioned:
         hint = f"Set {keys.RECORD_INDEX.key}=true instead."
-        raise ConfigError(key, "true", f"partitioned tables of version {FIRST_WITH_INDEX_VERSIONS}", hint)
+        if key == keys.INDEX_TYPE.key:
+            hint = f"Set {key}=RECORD_INDEX, whose keys are unique in the whole table."
+        raise ConfigError(key, value, f"partitioned tables of version {FIRST_WITH_INDEX_VERSIONS}", hint)
     return True
+
+
+def _type(options: Options) -> str:
+    return (options.get(keys.INDEX_TYPE) or "").strip().upper()
+
+
+def _is_asked_by_type(options: Options) -> bool:
+    """Whether writes shall look keys up by the record index, and nothing else says if there is one."""
+    stated = any(options.is_set(key) for key in (keys.RECORD_INDEX, keys.RECORD_INDEX_BY_PARTITION))
+    return not stated and _type(options) in _RECORD_TYPES
 
 
 def record_index_definition(version: int, by_partition: bool = False) -> IndexDefinition | None:

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
-from hudimeta.commit.supported import asked_key_generator
+from hudimeta.commit.supported import asked_key_generator, check_supported
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.bucket.partition_rules import FIRST_INSTANT, RULES_KEY, PartitionRules, put_rules
 from hudimeta.indexes.bucket.partition_rules import FOLDER as RULES_FOLDER
-from hudimeta.indexes.choice import bucket_settings
+from hudimeta.indexes.choice import bucket_settings, choose_index
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.record_window.settings import WindowSettings, check_fits
 from hudimeta.indexes.tagging import IndexKind
@@ -30,6 +31,7 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.schema import normalise_schema, table_avro_schema
+from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import Storage
 from hudimeta.storage.at_once import at_once
 from hudimeta.table.create import NewTable, create_table_layout
@@ -170,7 +172,17 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
             raise ConfigError(keys.WINDOW_DAYS.key, window.days, allowed, "Leave one of them out.")
         check_fits(window, properties, schema, ())
     _bucket_rules(options, properties)
+    _check_first_write(options, properties, planned)
     return properties, planned
+
+
+def _check_first_write(options: Options, properties: TableProperties, planned: Sequence[PlannedIndex]) -> None:
+    """What the first write would be refused for, whose options are most often those of its table."""
+    check_supported(properties, options)
+    Concurrency.of(options, properties)
+    MergeRules.from_properties(properties, options.texts)
+    definitions = {one.partition: one.definition for one in planned if one.definition is not None}
+    choose_index(options, properties, lambda: True, lambda: definitions)
 
 
 def check_named_columns(

@@ -12,7 +12,7 @@ import pytest
 from hudimeta.api.table import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, HudiError, SchemaError, TableError
+from hudimeta.errors import ConfigError, HudiError, IndexNotReady, SchemaError, TableError
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -207,3 +207,50 @@ def test_a_table_is_not_created_below_a_file(tmp_path: Path, below: str) -> None
     with pytest.raises(ConfigError, match="is a file"):
         Table.create(tmp_path / "file" / below, SCHEMA, key="id")
     assert (tmp_path / "file").read_text() == "x"
+
+
+NAMES = [("RECORD_INDEX", "8"), ("GLOBAL_RECORD_LEVEL_INDEX", "9"), ("RECORD_LEVEL_INDEX", "9")]
+
+
+@pytest.mark.parametrize(("name", "version"), NAMES)
+def test_a_new_table_gets_the_record_index_that_its_writes_look_up_by(tmp_path: Path, name: str, version: str) -> None:
+    """It was made without, and its first write refused."""
+    rows = pa.table({"id": ["a", "b"], "part": ["x", "y"], "n": [1, 2]})
+    options = {"hoodie.index.type": name, "hoodie.write.table.version": version}
+    table = Table.create(str(tmp_path / "t"), rows.schema, "id", "part", options=options)
+    table.insert(rows)
+    moved = pa.table({"id": ["a"], "part": ["y"], "n": [3]})
+    report = table.upsert(moved)
+    assert "record index" in str(report.index)
+    # Keys of one kept for each partition are unique there alone.
+    assert table.scan().to_table().num_rows == (3 if name == "RECORD_LEVEL_INDEX" else 2)
+    assert table.metadata.validate(deep=True).holds
+
+
+def test_both_options_together_build_the_record_index_of_a_table_that_is_there(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b"], "n": [1, 2]})
+    path = str(tmp_path / "t")
+    Table.create(path, rows.schema, "id").insert(rows)
+    by_type = {"hoodie.index.type": "RECORD_INDEX"}
+    with pytest.raises(IndexNotReady, match=r"A write with hoodie\.metadata\.record\.index\.enable=true builds it"):
+        Table(path, by_type).upsert(rows)
+    report = Table(path, by_type | {"hoodie.metadata.record.index.enable": "true"}).upsert(rows)
+    assert "record index: 2 keys looked up, 2 keys found" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "false"}, "'record_index' is not built"),
+        ({"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.enable": "false"}, "'record_index' is not built"),
+        ({"hoodie.index.type": "RECORD_LEVEL_INDEX"}, "partitioned tables of version 9"),
+        ({"hoodie.index.type": "RECORD_WINDOW"}, "'record_window' is not there"),
+        ({"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}, "a MERGE_ON_READ table"),
+        ({"hoodie.write.concurrency.early.conflict.detection.enable": "true"}, "OPTIMISTIC_CONCURRENCY_CONTROL"),
+        ({"hudimeta.merger": "mine"}, "a function as package.module:function"),
+    ],
+)
+def test_what_the_first_write_would_refuse_makes_no_table(tmp_path: Path, options: dict[str, str], said: str) -> None:
+    with pytest.raises(HudiError, match=said):
+        Table.create(str(tmp_path / "t"), pa.schema([("id", pa.string()), ("n", pa.int64())]), "id", options=options)
+    assert not (tmp_path / "t").exists()
