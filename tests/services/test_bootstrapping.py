@@ -171,6 +171,45 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], er
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("mode", ["METADATA_ONLY", "FULL_RECORD"])
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_a_file_without_a_value_of_a_column_takes_the_type_of_others(tmp_path: Path, names: str, mode: str) -> None:
+    """Pandas and Polars write such: the column has no type there."""
+    no_type, typed = pa.null(), pa.int64()
+    stored = []
+    for name, kind, values in ((names[0], no_type, [None, None]), (names[1], typed, [1, 2])):
+        columns = {
+            "id": pa.array([f"{name}0", f"{name}1"]),
+            "x": pa.array(values, kind),
+            "s": pa.array([{"k": value} for value in values], pa.struct([("k", kind)])),
+            "l": pa.array([[value] for value in values], pa.list_(kind)),
+            "m": pa.array([[("k", value)] for value in values], pa.map_(pa.string(), kind)),
+        }
+        (tmp_path / "source").mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), tmp_path / f"source/{name}.parquet")
+        stored += pa.table(columns).to_pylist()
+    table = Table.bootstrap(tmp_path / "source", tmp_path / "t", "id", mode=mode)
+
+    def rows(where: str | None = None) -> list[dict[str, Any]]:
+        found = table.scan(where, columns=["id", "x", "s", "l", "m"]).to_table()
+        return sorted(found.to_pylist(), key=lambda row: str(row["id"]))
+
+    assert rows() == sorted(stored, key=lambda row: str(row["id"]))
+    assert [row["id"][0] for row in rows("x IS NULL")] == [names[0]] * 2
+    assert [row["x"] for row in rows("x > 1")] == [2]
+    table.upsert(table.scan().to_table().slice(0, 1))
+    assert rows() == sorted(stored, key=lambda row: str(row["id"]))
+    assert table.metadata.validate(deep=True).holds
+
+
+def test_a_column_that_no_file_has_a_type_of_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    pq.write_table(pa.table({"id": ["a"], "x": pa.nulls(1)}), tmp_path / "source/a.parquet")
+    with pytest.raises(SchemaMismatch, match=r"'x' is null"):
+        Table.bootstrap(tmp_path / "source", tmp_path / "t", "id")
+    assert not (tmp_path / "t").exists()
+
+
 def test_files_that_disagree_and_tables_are_refused(tmp_path: Path) -> None:
     source = dataset(tmp_path / "source")
     pq.write_table(pa.table({"id": [1]}), source / "part=p0/odd.parquet")

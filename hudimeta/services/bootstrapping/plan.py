@@ -153,16 +153,39 @@ def _schema(source: Storage, partitions: Sequence[SourcePartition], names: Seque
     """The columns of all files, then the partition columns that no file has, as texts."""
     paths = [file.path for one in partitions for file in one.files]
     with pool(_AT_ONCE, "footer") as threads:
-        schemas = list(threads.map(lambda path: normalise_schema(schema_of_base_file(source, path)), paths))
+        stored = list(threads.map(lambda path: schema_of_base_file(source, path), paths))
+    schemas = [normalise_schema(schema, allow_null_type=True) for schema in stored]
     fields: dict[str, pa.Field] = {}
     for path, schema in zip(paths, schemas, strict=True):
         for field in schema:
             if field.name in META_COLUMNS:
                 raise ConfigError("source", path, "files of rows without columns of Hudi", f"It has a column {field.name}.")
             known = fields.setdefault(field.name, field.with_nullable(True))
-            if known.type != field.type:
+            both = _type_of_both(known.type, field.type)
+            if both is None:
                 hint = "Rewrite the files that differ."
                 raise SchemaMismatch(field.name, f"{field.type} in {path}", f"{known.type}, as files before it have", hint)
+            fields[field.name] = known.with_type(both)
     for name in names:
         fields.setdefault(name, pa.field(name, pa.string()))
-    return pa.schema(list(fields.values()))
+    return normalise_schema(pa.schema(list(fields.values())))
+
+
+def _type_of_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type of a column that two files have; None where they differ. A file without any value of it may know no type."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if one.id != other.id or one.num_fields != other.num_fields:
+        return None
+    pairs = [(one.field(at), other.field(at)) for at in range(one.num_fields)]
+    types = [_type_of_both(mine.type, theirs.type) for mine, theirs in pairs]
+    if not pairs or None in types or any(mine.name != theirs.name for mine, theirs in pairs):
+        return None
+    children = [mine.with_type(kind) for (mine, _), kind in zip(pairs, types, strict=True)]
+    if pa.types.is_struct(one):
+        return pa.struct(children)
+    if pa.types.is_list(one):
+        return pa.list_(children[0])
+    return pa.map_(one.key_type, children[0].type.field(1))  # its one field is the entries, of key and value
