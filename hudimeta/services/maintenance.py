@@ -143,13 +143,14 @@ def maintain(
         engine: Where file groups are merged.
 
     Raises:
-        ConfigError: A budget that is not positive.
+        ConfigError: A budget that is not positive, or options that one of the services refuses; nothing was run.
         HudiError: A service failed; those before it are done.
     """
     for name, budget in (("max_bytes", max_bytes), ("max_seconds", max_seconds)):
         if budget is not None and budget <= 0:
             raise ConfigError(name, budget, "a positive number")
     begin, left_bytes = monotonic(), max_bytes
+    plan(storage, options)  # what a later service refuses is told before an earlier one changes anything
     done: list[tuple[DueService, str]] = []
     left: list[DueService] = []
     for step in _STEPS:

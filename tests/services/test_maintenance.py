@@ -175,3 +175,14 @@ def test_a_watch_gives_way_to_others_and_says_so(tmp_path: Path) -> None:
         warnings.simplefilter("error", HudiWarning)
         with pytest.raises(HudiWarning, match="gave way and looks again later: HUDIMETA_LOCK"):
             Table(table.path, asked).services.watch(every=0.001)
+
+
+def test_what_a_later_service_refuses_is_told_before_anything_is_run(tmp_path: Path) -> None:
+    """The compaction was done, and then the clustering refused."""
+    table = written(tmp_path / "t", "MERGE_ON_READ", 8)
+    sort = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
+    options = {**DUE, **sort, "hoodie.clustering.plan.strategy.sort.columns": "nope"}
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ConfigError, match=r"sort\.columns' has the value 'nope'"):
+        Table(table.path, options).maintain()
+    assert sorted(tmp_path.rglob("*")) == before
