@@ -6,6 +6,7 @@ Verbs that take rows are in `row_verbs`; `services`, `indexes` and `metadata` gr
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from hudimeta.api.factories import TableFactories
 from hudimeta.api.row_verbs import RowVerbs
 from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
-from hudimeta.config import OPTIONS, Options, checked
+from hudimeta.config import OPTIONS, HudiWarning, Options, checked, said_of_reads
 from hudimeta.config.options import AS_OF
 from hudimeta.engine.machine import monotonic
 from hudimeta.observability import metered
@@ -66,7 +67,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
         with naming_table_above(storage.root, self._options.texts):
             self._snapshot = Snapshot.open(storage, self._options)
         metered(storage, self._options, self._snapshot.properties.name)
-        self._unread, self._opened_at = True, monotonic()
+        self._unread, self._opened_at, self._said_of_reads = True, monotonic(), False
 
     def __repr__(self) -> str:
         kind = self.properties.type.value.lower().replace("_", " ")
@@ -258,7 +259,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
         """
         from hudimeta.api import verbs
 
-        return verbs.update(*self._changing(), set, where)
+        return verbs.update(*self._changing_rows(), set, where)
 
     def merge(
         self,
@@ -281,7 +282,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
         """
         from hudimeta.api import verbs
 
-        return verbs.merge(*self._changing(), source, on, (target_alias, source_alias))
+        return verbs.merge(*self._changing_rows(), source, on, (target_alias, source_alias))
 
     def alter(
         self,
@@ -326,19 +327,19 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
         """
         from hudimeta.api import verbs
 
-        return verbs.delete_partition(*self._changing(), partitions)
+        return verbs.delete_partition(*self._changing_rows(), partitions)
 
     def _write(self, operation: Operation, data: Any) -> CommitReport:
         from hudimeta.api import verbs
         from hudimeta.api.arguments import key_rows
 
         rows = key_rows(data, self.properties) if operation is Operation.DELETE else data
-        return verbs.write(*self._changing(), operation, rows)
+        return verbs.write(*self._changing_rows(), operation, rows)
 
     def _delete_where(self, where: Where) -> CommitReport:
         from hudimeta.api import verbs
 
-        return verbs.delete_where(*self._changing(), where)
+        return verbs.delete_where(*self._changing_rows(), where)
 
     def _is_where(self, value: Any) -> bool:
         from hudimeta.api import verbs
@@ -349,6 +350,15 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
         """What a verb works on; what opening saw is the past from here on."""
         self._unread = False
         return self._snapshot.storage, self._options
+
+    def _changing_rows(self) -> tuple[CountingStorage, Options]:
+        """The same for a verb that writes rows; with a warning once where the table was opened with options of its reads."""
+        said, self._said_of_reads = said_of_reads({} if self._said_of_reads else self._options.given), True
+        if said:
+            why = "writes pass over what is said of reads, and see the whole table"
+            text = f"{hidden(self.path)} was opened with {', '.join(said)}: {why}"
+            warnings.warn(text, HudiWarning, stacklevel=4)
+        return self._changing()
 
     def _reopen(self) -> None:
         self._snapshot = Snapshot.open(self._snapshot.storage, self._options)

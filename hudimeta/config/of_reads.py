@@ -26,7 +26,7 @@ from hudimeta.config.stream_options import FAIL_ON_DATA_LOSS, MAX_BYTES_PER_TRIG
 from hudimeta.errors import ConfigError
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["check_of_a_write", "refuse_on_write"]
+__all__ = ["check_of_a_write", "refuse_on_write", "said_of_reads"]
 
 _OF_ROWS = (AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FORMAT, PARTITIONS, QUERY_TYPE, STREAM_START)
 """What a read returns."""
@@ -56,6 +56,12 @@ def refuse_on_write(given: Mapping[str, str]) -> None:
         if option in _OF_ROWS and value.strip().lower() != option.default:
             hint = f"Leave {key} out of the write: rows go to the table as it is now."
             raise ConfigError(key, value, "nothing: it is an option of reads", hint)
+
+
+def said_of_reads(given: Mapping[str, str]) -> list[str]:
+    """Which options of a table that was opened with them say what its reads return; its writes pass over these."""
+    found = ((key, OPTIONS.find(key), value.strip()) for key, value in given.items())
+    return [key for key, option, value in found if option in (*_OF_ROWS, COLUMNS) and value and value.lower() != option.default]
 
 
 def check_of_a_write(given: Mapping[str, str], columns: Collection[str]) -> None:

@@ -86,3 +86,16 @@ def test_what_is_no_folder_of_this_machine_makes_none(given: str, tmp_path: Path
 def test_a_folder_of_this_machine_has_several_spellings(given: str, meant: str) -> None:
     found = OPTIONS.read({SPILL_FOLDER.key: given}).get(SPILL_FOLDER)
     assert found == meant.format(here=Path.cwd(), home=Path.home())
+
+
+def test_a_table_that_was_opened_with_options_of_its_reads_says_once_that_writes_pass_over_them(tmp_path: Path) -> None:
+    """An update of a table with a filter changed every row, and nothing was said."""
+    rows = pa.table({"id": ["a", "b"], "n": [1, 2]})
+    Table.create(tmp_path / "t", rows.schema, "id").insert(rows)
+    table = Table(tmp_path / "t", {"hudimeta.filter": "n > 1", "hoodie.datasource.query.type": "snapshot"})
+    with pytest.warns(HudiWarning, match=r"was opened with hudimeta\.filter: writes pass over"):
+        table.update({"n": "n + 10"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.upsert(rows)
+        assert table.scan().to_table()["id"].to_pylist() == ["b"]

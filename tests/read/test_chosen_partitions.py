@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from hudimeta.errors import ConfigError
 from hudimeta.read.scan import Scan
 from hudimeta.testing.builders import simple_rows
@@ -67,7 +68,8 @@ def versions(table: hudimeta.Table) -> dict[str, int]:
 
 def test_a_write_by_a_limited_table_finds_rows_everywhere(table: hudimeta.Table) -> None:
     limited = hudimeta.Table(table.path, {"hudimeta.partitions": "p0"})
-    limited.upsert(simple_rows(range(9), 3, partitions=3))
+    with pytest.warns(HudiWarning, match=r"opened with hudimeta\.partitions: writes pass over"):
+        limited.upsert(simple_rows(range(9), 3, partitions=3))
     assert versions(table) == {f"k{n:04d}": 3 for n in range(9)}
     limited.update({"ts": 4}, where="id in ('k0000', 'k0001')")
     assert versions(table) == {f"k{n:04d}": 4 if n < 2 else 3 for n in range(9)}
@@ -79,7 +81,8 @@ def test_a_merge_into_a_limited_table_overwrites_no_row_that_it_only_does_not_re
     before = versions(table)
     limited = hudimeta.Table(table.path, {"hudimeta.partitions": "p0"})
     rows = simple_rows([1, 9], 7, partitions=3)
-    limited.merge(rows, ["id", "part"]).when_not_matched_insert().execute()
+    with pytest.warns(HudiWarning, match=r"opened with hudimeta\.partitions"):
+        limited.merge(rows, ["id", "part"]).when_not_matched_insert().execute()
     assert versions(table) == {**before, "k0009": 7}
     limited.merge(rows, ["id", "part"]).when_matched_delete().when_not_matched_insert().execute()
     del before["k0001"]
