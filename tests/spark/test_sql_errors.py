@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 
 import hudimeta
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, HudiError
 from tests.spark.spellings import commented, in_full
 from tests.spark.sql_tables import is_said
 from tests.spark.tables import check
@@ -200,9 +201,11 @@ def test_what_is_wrong_is_said_and_changes_nothing(door: SparkSession, path: Pat
     seen_by_tasks = {
         "insert into wrong values (null, 'a', 1.0, 1, 'd1')": "a record key in every row",
         "update wrong set price = 'abc' where id = 1": "CAST_INVALID_INPUT",
+        "update wrong set price = (select price from wrong)": "SCALAR_SUBQUERY_TOO_MANY_ROWS",
+        "merge into wrong t using wrong s on t.id = s.id when matched and (select id from wrong) > 0 then delete": "TOO_MANY",
     }
     for statement, says in seen_by_tasks.items():  # the write is rolled back
-        with pytest.raises(Exception, match=says):
+        with pytest.raises((HudiError, PySparkException), match=says):
             door.sql(statement)
     assert door.table("wrong").count() == 2
     check(path)

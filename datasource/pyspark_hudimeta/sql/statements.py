@@ -73,6 +73,7 @@ from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
 from pyspark_hudimeta.sql.registering import literals
 from pyspark_hudimeta.sql.scripting import run_script
 from pyspark_hudimeta.sql.session import Entry, SqlSession
+from pyspark_hudimeta.sql.spark_errors import raised_by_pyspark
 from pyspark_hudimeta.sql.upkeep import analyze, optimize, restore, vacuum
 from pyspark_hudimeta.sql.views import change_view, explain_change_of_view
 
@@ -97,11 +98,11 @@ def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str
         What `sql` shall return; None where the statement is Spark's.
 
     Raises:
-        HudiError, AnalysisException: The statement cannot be run; the table is as it was.
+        HudiError, PySparkException: The statement cannot be run; the table is as it was.
     """
     if not isinstance(text, str):
         return None
-    with names_as_in(session.spark):
+    with names_as_in(session.spark), raised_by_pyspark(session.jvm):
         return _read(session, text, args, frames)
 
 
