@@ -54,6 +54,7 @@ class Reference:
 
     Attributes:
         start, end: Its place in the text, with its moment and without its alias.
+        alias_at: Where an alias stands, or would: after TABLESAMPLE.
         moment: The expression after AS OF; None without.
         by_version: It was VERSION AS OF.
         has_alias: The query gives it another name.
@@ -62,6 +63,7 @@ class Reference:
     name: TableName
     start: int
     end: int
+    alias_at: int
     moment: str | None
     by_version: bool
     has_alias: bool
@@ -211,11 +213,20 @@ def _reference(cursor: Cursor) -> Reference | None:
     if cursor.peek() == "(":
         return None  # a table function, or VALUES
     when = moment(cursor)
+    start, end = cursor.words[begin].start, cursor.words[cursor.at - 1].end
+    _sample(cursor)
     here = cursor.words[cursor.at] if not cursor.done else None
     named = here is not None and (here.kind == "name" or (here.kind == "word" and here.upper not in _NO_ALIAS))
     expression, by_version = when if when is not None else (None, False)
-    start, end = cursor.words[begin].start, cursor.words[cursor.at - 1].end
-    return Reference(name, start, end, expression, by_version, named)
+    return Reference(name, start, end, cursor.words[cursor.at - 1].end, expression, by_version, named)
+
+
+def _sample(cursor: Cursor) -> None:
+    """Step over TABLESAMPLE (…) [REPEATABLE (…)], where that comes next."""
+    for word in ("TABLESAMPLE", "REPEATABLE"):
+        if cursor.peek() == word and cursor.peek(1) == "(":
+            cursor.next()
+            cursor.inside()
 
 
 def _common(cursor: Cursor) -> set[str]:

@@ -58,6 +58,9 @@ def test_a_table_is_read_at_a_moment_wherever_a_query_names_it(attached: SparkSe
     sql = attached.sql
     assert listed(sql(f"select id, name from trips timestamp as of '{at}'")) == OLD
     assert listed(sql(f"select t.id, trips.name from default.trips version as of {at} join trips t using (id)")) == OLD
+    sampled = f"select trips.id, t.name from trips version as of {at} tablesample (9 rows) join trips timestamp as of '{at}'"
+    assert listed(sql(f"{sampled} tablesample (100 percent) repeatable (1) t using (id)")) == OLD
+    assert len(listed(sql("select trips._hoodie_record_key from trips tablesample (9 rows)"))) == len(NEW)
     assert listed(sql(f"select default.trips.id, name from default.trips for version as of '{at}'")) == OLD
     both = f"select n.id, o.name from trips n left join trips timestamp as of '{at}' o on o.id = n.id"
     assert listed(sql(both)) == [(1, "a"), (2, "b"), (3, None)]

@@ -53,6 +53,15 @@ def test_what_is_known_of_a_reference() -> None:
     assert found == {"a": ("7", True, True), "b": (None, False, False), "c d": (None, False, False), "f": (None, False, True)}
 
 
+@pytest.mark.parametrize("sample", ["(5 rows)", "(10 percent) repeatable (3)", "(bucket 1 out of (2) on rand())"])
+def test_an_alias_stands_after_a_sample(sample: str) -> None:
+    text = f"select * from a version as of 7 tablesample {sample} x join b timestamp as of '2020' tablesample {sample} where c"
+    named, bare = references(text)
+    assert (named.has_alias, bare.has_alias) == (True, False)
+    assert [text[: one.alias_at].endswith(sample) for one in (named, bare)] == [True, True]
+    assert [text[one.start : one.end] for one in (named, bare)] == ["a version as of 7", "b timestamp as of '2020'"]
+
+
 def test_statements_of_indexes() -> None:
     t = TableName(("db", "t"))
     options = {"expr": "from_unixtime", "format": "yyyy-MM-dd"}

@@ -151,7 +151,7 @@ class _Exchange:
             if shown is None:
                 continue
             alias = "" if one.has_alias or direct else f" AS {quoted(one.name.table)}"
-            text = f"{text[: one.start]}{shown}{alias}{text[one.end :]}"
+            text = f"{text[: one.start]}{shown}{text[one.end : one.alias_at]}{alias}{text[one.alias_at :]}"
             qualified.append(one.name)
         for name in qualified:
             text = without_database(text, name)
