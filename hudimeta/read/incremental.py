@@ -27,6 +27,7 @@ from hudimeta.config.options import (
     INCREMENTAL_FALLBACK,
     INCREMENTAL_FORMAT,
     QUERY_TYPE,
+    STREAM_START,
 )
 from hudimeta.errors import ConfigError, RangeLost, TableError
 from hudimeta.formats.plain_arrays import no_rows
@@ -180,7 +181,9 @@ def refuse_range(
         given[INCREMENTAL_FORMAT.key] = QueryType.CDC.value
     for key, value in given.items():
         if value is not None:
-            hint = f"Set {QUERY_TYPE.key}=incremental to read changes, or leave {key} out."
+            # Spark asks for the columns of a stream before anybody can tell that it is one.
+            of_streams = f" A stream begins where {STREAM_START.key} says." if key == INCREMENTAL_BEGIN.key else ""
+            hint = f"Set {QUERY_TYPE.key}=incremental to read changes, or leave {key} out.{of_streams}"
             raise ConfigError(key, value, f"nothing in a query of type {kind.value}", hint)
 
 

@@ -77,6 +77,8 @@ def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="in a stream"):
             settings(**refused)
+    with pytest.raises(ConfigError, match=r"A stream begins where hoodie.datasource.streaming.start[oO]ffset says"):
+        table.scan(begin="000").plan()
     for unknown in ("newest", "17"):
         with pytest.raises(ConfigError, match=r"startoffset.*allowed is earliest, latest, or .*yyyy"):
             first_position(table.snapshot(), settings(**{"hoodie.datasource.streaming.startOffset": unknown}))
