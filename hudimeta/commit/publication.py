@@ -121,7 +121,7 @@ class Publication:
         settling: Looks at the commits that came meanwhile, row by row; None compares file groups and partitions alone.
         decides: Called with the timeline right before the write becomes visible, under the table lock: what must change at the
             same moment. What it raises ends the write.
-        renamed: Columns that older files hold under other names; dotted.
+        renamed: Columns that older files hold under other names, or in types that did not grow to these; dotted.
     """
 
     files: Sequence[WrittenFile]

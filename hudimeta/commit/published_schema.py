@@ -22,17 +22,20 @@ class PublishedSchema:
         avro: Avro schema as JSON; with the meta columns where the table was altered, as Hudi has it.
         extra: Further entries of extraMetadata.
         history: Content of the schema commit; None for a table that never was altered.
+        renamed: Columns that older files hold under other names, or in types that did not grow to these; dotted.
     """
 
     avro: str
     extra: Mapping[str, str] = field(default_factory=dict)
     history: str | None = None
+    renamed: frozenset[str] = frozenset()
 
     @classmethod
     def of_history(cls, schema: pa.Schema, name: str, history: SchemaHistory) -> PublishedSchema:
         """Of a table whose history is given, newest version included."""
         avro = table_avro_schema(schema, name, meta_columns=True)
-        return cls(avro, {LATEST_SCHEMA_KEY: encode_schema(history.latest)}, encode_history(history))
+        renamed = frozenset(path for path, _ in history.latest.places() if not history.keeps(path))
+        return cls(avro, {LATEST_SCHEMA_KEY: encode_schema(history.latest)}, encode_history(history), renamed)
 
 
 def published_schema(schema: pa.Schema, name: str, history: SchemaHistory | None, instant: str) -> PublishedSchema:

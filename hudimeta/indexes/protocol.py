@@ -64,7 +64,7 @@ class CommitChange:
         proof_limit: Of so many added keys it is asked whether the record index knows them already.
         statistics: Definition of column statistics as of the commit.
         added: Columns that the table gets with the commit, null in all older files.
-        unbounded: Columns that older files hold under other names or in another order, so that no statistics bound them.
+        unbounded: Columns that older files hold under other names or in another order, so that their statistics bound none.
         storage_options: Open the source of a table that was bootstrapped.
         least_groups: File groups that a new partition of the table gets in a record index by partition.
     """

@@ -32,6 +32,7 @@ __all__ = [
     "file_filters",
     "keys_with_values",
     "partition_stats",
+    "partitions_of_anything",
     "record_locations",
 ]
 
@@ -87,6 +88,26 @@ def partition_stats(
             table = table.set_column(1, "min", unknown).set_column(2, "max", unknown)
         tables[name] = without_limits(table, kind)
     return tables
+
+
+def partitions_of_anything(
+    metadata: MetadataTable, columns: Mapping[str, pa.DataType], partitions: Sequence[str]
+) -> dict[str, set[str]]:
+    """Which of some partitions are stated to hold any value of each column: their records are as wide as its type.
+
+    Args:
+        metadata: The metadata table.
+        columns: Name (dotted when nested) and Arrow type of each.
+        partitions: Paths.
+    """
+    from hudimeta.metadata.statistics import is_unlimited
+
+    if not columns:
+        return {}
+    rows = metadata.prefixed(by_partition.PARTITION, by_file.prefixes(columns, partitions))
+    tables = by_file.typed_columns(rows, columns)
+    wide = {name: table.filter(is_unlimited(table, columns[name])) for name, table in tables.items()}
+    return {name: set(paths_of(table.column("file_name")).to_pylist()) for name, table in wide.items()}
 
 
 def expression_stats(

@@ -20,7 +20,15 @@ from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
 from hudimeta.metadata.value_types import is_raw, is_text, names_by_type, value_type_of
 
-__all__ = ["file_statistics", "has_limits", "limits_of", "nothing_yet", "widened_partition_statistics", "without_limits"]
+__all__ = [
+    "file_statistics",
+    "has_limits",
+    "is_unlimited",
+    "limits_of",
+    "nothing_yet",
+    "widened_partition_statistics",
+    "without_limits",
+]
 
 _LONGEST_RAW_BOUND = 64
 """Bytes of a bound of a binary column."""
@@ -292,6 +300,15 @@ def without_limits(stated: pa.Table, kind: pa.DataType) -> pa.Table:
         told = pc.if_else(pc.equal(column, scalar_of(limit, kind)), scalar_of(None, kind), column)
         stated = stated.set_column(stated.column_names.index(side), side, told)
     return stated
+
+
+def is_unlimited(stated: pa.Table, kind: pa.DataType) -> pa.ChunkedArray:
+    """Which typed statistics (`column_stats.typed`) are as wide as the type."""
+    limits = {"min": float("-inf"), "max": float("inf")} if pa.types.is_floating(kind) else limits_of(kind) or {}
+    wide = pa.repeat(scalar_of(bool(limits)), len(stated))
+    for side, limit in limits.items():
+        wide = pc.and_(wide, fill_null(pc.equal(stated[side], scalar_of(limit, kind)), False))
+    return wide
 
 
 def limits_of(kind: pa.DataType) -> dict[str, Any] | None:

@@ -287,7 +287,8 @@ def publish(
         report = _report(session, write, result, timings)
         extra = {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()}
         keyed, known, history = result.keyed_partitions, table.snapshot.metadata, stated.history
-        return Publication(result.files, schema, stated.avro, result.replaced, extra, keyed, known, history, apart, settlement)
+        own = (result.files, schema, stated.avro, result.replaced, extra, keyed, known, history, apart, settlement)
+        return Publication(*own, renamed=stated.renamed)
 
     # An overwrite takes the place of whatever is there: any row that came meanwhile is in its way.
     settles = not (write.operation.replaces_groups or outcome.rests_on_rows)

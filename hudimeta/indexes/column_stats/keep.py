@@ -91,16 +91,19 @@ class PartitionStatsKeep:
         touched = sorted({*unknown, *(f.partition_path for f in change.written if len(f.statistics))})
         definition = change.statistics or table.index_definitions[column_stats.PARTITION]
         every = _types(change.schema, definition)
-        unbounded = {name: kind for name, kind in every.items() if name in change.unbounded}
-        types = {name: kind for name, kind in every.items() if name not in unbounded}
-        added = {name for name in types if not unknown and name.partition(".")[0] in change.added}
-        if not touched and not added and not unbounded:
+        added = {name for name in every if not unknown and name.partition(".")[0] in change.added - change.unbounded}
+        if not touched and not added and not change.unbounded:
             return IndexDelta()
         partitions = table.partitions().to_pylist()
-        stated = answers.partition_stats(table, types, sorted({*touched, *partitions[:1]}))
+        stated = answers.partition_stats(table, every, sorted({*touched, *partitions[:1]}))
         own = array_of(touched, pa.string())
         known = {name: found.filter(pc.is_in(found["partition_path"], own)) for name, found in stated.items()}
         held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
+        looked_at = {*held, *partitions[:1]} - unknown
+        unbounded = _unbounded(change, every, looked_at)
+        if not touched and not added and not unbounded:
+            return IndexDelta()
+        types = {name: kind for name, kind in every.items() if name not in unbounded}
         blank = array_of(sorted(unknown), pa.string())
         bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}
         # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
@@ -116,7 +119,6 @@ class PartitionStatsKeep:
             tight=_is_alone(change, change.timeline),
         )
         check_order(table, change.instant, known, lost)
-        looked_at = {*held, *partitions[:1]} - unknown
         silent = {name: kind for name, kind in types.items() if name not in added and _is_silent(kind, stated[name], looked_at)}
         rows = pa.concat_tables([rows, *_of_all_partitions(table, touched, unbounded, silent, regime)])
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
@@ -205,6 +207,20 @@ def _of_all_partitions(
 def _is_silent(kind: pa.DataType, stated: pa.Table, looked_at: Collection[str]) -> bool:
     """Whether partitions have no record of a column: Apache Hudi adds and renames columns without a word about older files."""
     return has_limits(kind) and not set(looked_at) <= set(stated["partition_path"].to_pylist())
+
+
+def _unbounded(change: CommitChange, every: Mapping[str, pa.DataType], looked_at: Collection[str]) -> dict[str, pa.DataType]:
+    """Columns that statistics of older files do not know by their names, unless partitions are said to hold any value of them.
+
+    After an ALTER they are, until Apache Hudi writes: it bounds partitions by those files alone that know the name, and its
+    readers then pass over the rows of the others.
+    """
+    found = {name: kind for name, kind in every.items() if name in change.unbounded}
+    if not change.written and not change.replaced:
+        return found
+    limited = {name: kind for name, kind in found.items() if has_limits(kind)}
+    wide = answers.partitions_of_anything(change.table, limited, sorted(looked_at))
+    return {name: kind for name, kind in limited.items() if not set(looked_at) <= wide[name]}
 
 
 def _without_statistics(change: CommitChange) -> set[str]:
