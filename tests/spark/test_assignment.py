@@ -10,6 +10,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 from pyspark_hudimeta.routed.assignment import assigned
 
+from hudimeta.errors import ConfigError
 from tests.elsewhere import SAYS_STATEMENTS
 from tests.spark.sql_tables import Name, is_said, rows
 
@@ -49,6 +50,12 @@ def test_numbers_that_do_not_fit_are_refused(spark: SparkSession, column: str) -
     says = rf"HUDIMETA_SCHEMA_MISMATCH: column '{column}' has a value that is no|OVERFLOW|OUT_OF_RANGE"
     with pytest.raises(Exception, match=says):
         assigned(None, "t", columns, given).collect()
+
+
+@pytest.mark.parametrize("given", ["1 a", "1 a, 2 b, 3 c"])
+def test_too_few_columns_and_too_many_are_told_how_to_say_which(spark: SparkSession, given: str) -> None:
+    with pytest.raises(ConfigError, match=r"the columns of the table: a, b\. .*INSERT INTO t \(a, b\)"):
+        assigned(None, "t", StructType.fromDDL("a int, b int"), spark.sql(f"select {given}"))
 
 
 @SAYS_STATEMENTS

@@ -91,7 +91,9 @@ def _assigned_by_server(table: str, columns: StructType, rows: DataFrame, by_nam
         raise UnsupportedFeature(f"{_POLICY}={policy} through Spark Connect", f"SET {_POLICY} = ANSI, Spark's default.")
     theirs, spelled = rows.columns, _spelling()
     if len(theirs) != len(columns.names) or (by_name and set(map(spelled, theirs)) != set(map(spelled, columns.names))):
-        raise ConfigError(f"columns for {table}", ", ".join(theirs), f"the columns of the table: {', '.join(columns.names)}")
+        hint = "Give each a value, or say which are given, in their order: INSERT INTO t (a, b) …. The others are null."
+        allowed = f"the columns of the table: {', '.join(columns.names)}"
+        raise ConfigError(f"columns for {table}", ", ".join(theirs), allowed, hint)
     given = rows if by_name else _named_by_place(rows.toDF(*columns.names), columns)
     if not _has_names_of(given.schema, columns, spelled):
         shown = (given.schema.simpleString(), f"the fields of the table: {columns.simpleString()}")
