@@ -26,7 +26,7 @@ from hudimeta.errors import CorruptFileError, SchemaError, SchemaMismatch, Unsup
 from hudimeta.formats.avro.nodes import LOGICAL_TYPES, MAX_NODES
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.vectors import vector_in
-from hudimeta.schema.names import sanitize_name, strip_meta_columns
+from hudimeta.schema.names import MAX_DEPTH, sanitize_name, strip_meta_columns
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["AVRO_TYPE_KEY", "DOC_KEY", "arrow_to_avro", "avro_to_arrow", "decimal_bytes", "table_avro_schema"]
@@ -36,9 +36,6 @@ AVRO_TYPE_KEY = b"avro.type"
 
 DOC_KEY = b"avro.doc"
 """Key of field metadata: the field's Avro doc."""
-
-MAX_DEPTH = 64
-"""Deeper nesting than this is refused, in both directions."""
 
 Json = Any
 

@@ -6,10 +6,11 @@ import re
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaMismatch
+from hudimeta.errors import SchemaMismatch, UnsupportedFeature
 from hudimeta.types import META_COLUMNS
 
 __all__ = [
+    "MAX_DEPTH",
     "META_FIELDS",
     "OPERATION_COLUMN",
     "check_names",
@@ -26,6 +27,9 @@ DATA_COLUMNS_WITH_RESERVED_PREFIX = frozenset({"_hoodie_is_deleted"})
 
 META_FIELDS: tuple[pa.Field, ...] = tuple(pa.field(name, pa.string()) for name in META_COLUMNS)
 """The five meta columns as Arrow fields: nullable strings."""
+
+MAX_DEPTH = 64
+"""Levels of nested types: deeper nesting is refused, in what is read and in what is written."""
 
 _RESERVED_PREFIX = "_hoodie_"
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
@@ -61,13 +65,31 @@ def check_names(schema: pa.Schema) -> None:
     Raises:
         SchemaMismatch: For a doubled name, two names that differ only by case (Spark cannot tell them apart), a name that Avro
             cannot hold, or a top-level name that begins with `_hoodie_` and is not one that Hudi knows.
+        UnsupportedFeature: A column nests too deep.
     """
+    _check_depth(schema)
     for field in schema:
         if field.name.startswith(_RESERVED_PREFIX) and field.name not in DATA_COLUMNS_WITH_RESERVED_PREFIX:
             raise SchemaMismatch(
                 field.name, "a name that is kept for Hudi", "another name", "Rename the column: _hoodie_ is a reserved prefix."
             )
     _check_siblings(list(schema), "")
+
+
+def _check_depth(schema: pa.Schema) -> None:
+    for column in schema:
+        level, depth = [column.type], 0
+        while level:
+            if depth > MAX_DEPTH:
+                hint = "Flatten it, or store it as JSON text."
+                raise UnsupportedFeature(f"nesting deeper than {MAX_DEPTH} levels (column {column.name!r})", hint)
+            level, depth = [inner for kind in level for inner in _children(kind)], depth + 1
+
+
+def _children(kind: pa.DataType) -> list[pa.DataType]:
+    if pa.types.is_map(kind):
+        return [kind.key_type, kind.item_type]
+    return [kind.field(at).type for at in range(kind.num_fields)]
 
 
 def _check_siblings(fields: list[pa.Field], parent: str) -> None:

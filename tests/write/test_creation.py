@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from hudimeta.api.table import Table
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, HudiError, IndexNotReady, SchemaError, TableError
+from hudimeta.errors import ConfigError, HudiError, IndexNotReady, SchemaError, TableError, UnsupportedFeature
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -254,3 +254,16 @@ def test_what_the_first_write_would_refuse_makes_no_table(tmp_path: Path, option
     with pytest.raises(HudiError, match=said):
         Table.create(str(tmp_path / "t"), pa.schema([("id", pa.string()), ("n", pa.int64())]), "id", options=options)
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("levels", [65, 2_000])
+@pytest.mark.parametrize("wrap", [pa.list_, lambda kind: pa.struct([("f", kind)]), lambda kind: pa.map_(pa.string(), kind)])
+def test_columns_that_nest_too_deep_are_refused(
+    tmp_path: Path, wrap: Callable[[pa.DataType], pa.DataType], levels: int
+) -> None:
+    """At some hundred levels it was a RecursionError."""
+    kind: pa.DataType = pa.int64()
+    for _ in range(levels):
+        kind = wrap(kind)
+    with pytest.raises(UnsupportedFeature, match=r"nesting deeper than 64 levels \(column 's'\)(?s:.*)Flatten it"):
+        Table.create(str(tmp_path / "t"), pa.schema([("id", pa.string()), ("s", kind)]), "id")
