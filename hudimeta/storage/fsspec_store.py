@@ -17,18 +17,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, Throttled, UnsupportedFeature
+from hudimeta.errors import AlreadyExists, ConfigError, NotFound, StorageError, Throttled, UnsupportedFeature
 from hudimeta.redaction import hidden
 from hudimeta.storage.drivers import (
     StoreDriver,
     driver_of,
     is_crossed,
     is_refused_condition,
-    is_throttled,
     is_unknown_condition,
 )
+from hudimeta.storage.fsspec_files import FsspecInput, FsspecOutput, errors_told
 from hudimeta.storage.inside import inside
-from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
 from hudimeta.storage.staged import HeldFiles, NewFile, Staged
 
@@ -85,7 +84,7 @@ class FsspecStorage:
         try:
             from fsspec.core import url_to_fs
 
-            with _translated(hidden(uri), (ImportError, ValueError)):
+            with errors_told(hidden(uri), (ImportError, ValueError)):
                 file_system, prefix = url_to_fs(uri, **options)
         except ImportError as error:
             raise ConfigError(
@@ -109,7 +108,7 @@ class FsspecStorage:
 
     def read(self, path: str) -> bytes:
         """See `Storage.read`."""
-        with _translated(path):
+        with errors_told(path):
             data, tag = self._driver.read(self._at(path))
         if tag and len(data) <= _SMALL_BYTES:
             self._remember(path, data, tag)
@@ -123,7 +122,7 @@ class FsspecStorage:
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Storage.read_range`."""
-        with _translated(path):
+        with errors_told(path):
             if offset < 0:
                 size = int(self._fs.size(self._at(path)))
                 offset = max(0, size + offset)
@@ -131,13 +130,13 @@ class FsspecStorage:
 
     def put(self, path: str, data: bytes) -> None:
         """See `Storage.put`."""
-        with _translated(path), self._into_bucket(path):
+        with errors_told(path), self._into_bucket(path):
             self._make_parent(path)
             self._fs.pipe_file(self._at(path), data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`. Raises UnsupportedFeature where the store has no conditional write."""
-        with _translated(path), self._into_bucket(path):
+        with errors_told(path), self._into_bucket(path):
             self._make_parent(path)
             try:
                 self._fs.pipe_file(self._at(path), data, mode="create")
@@ -170,7 +169,7 @@ class FsspecStorage:
         if known is not None and known[0] == expected:
             tag = self._replaced(path, data, known[1])
         if tag is None:  # nothing is known of it, or it was replaced since, perhaps by the same
-            with _translated(path):
+            with errors_told(path):
                 stored = self._driver.tag(self._at(path))
             if self.read(path) != expected:
                 return False
@@ -185,7 +184,7 @@ class FsspecStorage:
         """See `Storage.prove_replaceable`."""
         if self._driver.tells_tags:
             return
-        with contextlib.suppress(NotFound), _translated(path):
+        with contextlib.suppress(NotFound), errors_told(path):
             if self._driver.tag(self._at(path)) is None:
                 raise self._without_condition()
 
@@ -196,7 +195,7 @@ class FsspecStorage:
             self.put_if_absent(path, other)
         except AlreadyExists:
             done = "replaces a file that holds something else"
-            with _translated(path):
+            with errors_told(path):
                 if not self._driver.tells_tags and self._driver.tag(self._at(path)) is None:
                     return
             if self._replaced(path, other, self._driver.no_tag) is None:
@@ -213,7 +212,7 @@ class FsspecStorage:
         )
 
     def _replaced(self, path: str, data: bytes, tag: str) -> str | None:
-        with _translated(path):
+        with errors_told(path):
             try:
                 return self._driver.replace(self._at(path), data, tag)
             except (OSError, NotImplementedError) as error:
@@ -243,7 +242,7 @@ class FsspecStorage:
     def delete(self, path: str) -> bool:
         """See `Storage.delete`. On most object stores the answer is True also when nothing was there."""
         try:
-            with _translated(path):
+            with errors_told(path):
                 self._fs.rm_file(self._at(path))
         except NotFound:
             return False
@@ -257,20 +256,20 @@ class FsspecStorage:
     def delete_some(self, paths: Sequence[str]) -> list[str]:
         """See `Storage.delete_some`. What the store leaves of them is deleted one by one."""
         places = {self._at(path): path for path in paths}
-        with _translated(paths[0]):
+        with errors_told(paths[0]):
             left = self._driver.delete_some(list(places))
         gone = {places[place] for place in left if not self.delete(places[place])}
         return [path for path in paths if path not in gone]
 
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
-        with contextlib.suppress(NotFound), _translated(path):
+        with contextlib.suppress(NotFound), errors_told(path):
             self._driver.delete_folder(self._at(path))
 
     def list(self, path: str) -> list[FileInfo]:
         """See `Storage.list`."""
         try:
-            with _translated(path):
+            with errors_told(path):
                 entries = self._fs.ls(self._at(path), detail=True, refresh=True)
         except NotFound:
             return []
@@ -287,7 +286,7 @@ class FsspecStorage:
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""
         try:
-            with _translated(path):
+            with errors_told(path):
                 entry = self._fs.info(self._at(path))
         except NotFound:
             return None
@@ -296,74 +295,25 @@ class FsspecStorage:
 
     def is_file(self, path: str) -> bool:
         """See `Storage.is_file`."""
-        with _translated(path):
+        with errors_told(path):
             return self._driver.is_file(self._at(path))
 
     def open_input(self, path: str, size: int = 0) -> Any:
         """See `Storage.open_input`."""
         import pyarrow as pa
 
-        with _translated(path):
-            return pa.PythonFile(_FsspecInput(self._driver.open(self._at(path), size), path), mode="r")
+        with errors_told(path):
+            return pa.PythonFile(FsspecInput(self._driver.open(self._at(path), size), path), mode="r")
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
-        with _translated(path):
+        with errors_told(path):
             self._make_parent(path)
-            return _FsspecOutput(self._fs.open(self._at(path), "wb"), path)
+            return FsspecOutput(self._fs.open(self._at(path), "wb"), path)
 
     def sub(self, path: str) -> FsspecStorage:
         """See `Storage.sub`."""
         return FsspecStorage(self._fs, self._at(path), f"{self._root}/{path}")
-
-
-class _FsspecInput:
-    """A driver's file, which asks the store only when something is read of it: then the request may fail.
-
-    Args:
-        file: Of the driver.
-        path: For errors.
-    """
-
-    def __init__(self, file: Any, path: str) -> None:
-        self._file, self._path = file, path
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-    def read(self, size: int = -1) -> bytes:
-        with _translated(self._path):
-            return bytes(self._file.read(size))
-
-
-class _FsspecOutput(FileOutput):
-    """An upload; `discard` stops it, so that nothing appears after an exception.
-
-    Args:
-        file: Of the driver.
-        path: For errors.
-    """
-
-    def __init__(self, file: Any, path: str) -> None:
-        super().__init__(file)
-        self._path = path
-
-    def write(self, data: Any, /) -> int:
-        with _translated(self._path):
-            return super().write(data)
-
-    def close(self) -> None:
-        with _translated(self._path):
-            super().close()
-
-    def flush(self) -> None:
-        """Nothing: uploads flushed early are cut into parts too small for the store."""
-
-    def discard(self) -> None:
-        if hasattr(self._file, "discard"):
-            self._file.discard()
-        # Else the driver would send what it has when its file is collected.
-        self._file.closed = True
 
 
 def _forget_listings(file_system: Any) -> None:
@@ -383,22 +333,3 @@ def _modified_ms(entry: Mapping[str, Any]) -> int:
         if isinstance(value, (int, float)):
             return int(value * 1000)
     return 0
-
-
-@contextlib.contextmanager
-def _translated(path: str, as_they_are: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    told: tuple[type[Exception], ...] = (HudiError, *as_they_are)
-    try:
-        yield
-    except told:
-        raise
-    except FileNotFoundError as error:
-        raise NotFound(path) from error
-    except FileExistsError as error:
-        raise AlreadyExists(path) from error
-    except Exception as error:
-        if is_throttled(error):
-            raise Throttled(path, 1) from error
-        if isinstance(error, OSError):
-            raise StorageError(path, str(error)) from error
-        raise StorageError(path, f"{type(error).__name__}: {error}") from error
