@@ -108,6 +108,31 @@ def test_partitions_of_a_column_that_hudi_renamed(hudi: ApacheHudi, tmp_path: Pa
             assert found["id"].to_pylist() == [f"k{n}"]
 
 
+def test_partitions_that_hudi_bounded_by_new_files_alone(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Its write bounds partitions by the files that know the name, and its reader passes over the others until we write."""
+    schema, indexes = SCHEMA.append(pa.field("region", pa.string())), ["column_stats", "partition_stats"]
+    table = hudimeta.Table.create(tmp_path / "t", schema, "id", "region", "ts", indexes=indexes, name="t")
+    table.insert(rows_of(range(6), 1).append_column("region", pa.array(["eu", "us"] * 3)))
+    table.alter(rename={"note": "remark"})
+    new = pa.schema([f for f in table.schema if f.name not in META_COLUMNS])
+    options = {
+        **ON_READ,
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "region",
+        "hoodie.parquet.small.file.limit": "0",
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.table.version": "8",
+    }
+    more = [{"id": f"k{n}", "ts": 2, "remark": "z", "region": "eu" if n % 2 else "us"} for n in (7, 8)]
+    hudi.write(table.path, pa.Table.from_pylist(more, schema=new), options)
+    hudimeta.Table(table.path).upsert(pa.Table.from_pylist([{**more[0], "ts": 3}], schema=new))
+    for n in range(2):
+        found = hudi.read(table.path, where=f"remark = 'n{n}'", options=ON_READ).table
+        assert found["id"].to_pylist() == [f"k{n}"]
+
+
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 def test_partial_updates(hudi: ApacheHudi, tmp_path: Path, mode: str) -> None:
     """Release 1.0.2 reads no table of commit time after a `MERGE INTO` of its own that sets one column."""
