@@ -113,6 +113,10 @@ def opened() -> hudimeta.Table:
             return {**super().info(path, **options), "ETag": "0"}
 
         def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **options: Any) -> None:
+            if options.get("IfMatch", "0") != "0":
+                error = OSError(22, "the file has another tag")
+                error.status = 412  # type: ignore[attr-defined]
+                raise error
             super().pipe_file(path, value, mode)
 
     fsspec.register_implementation("guarded", Guarded, clobber=True)
