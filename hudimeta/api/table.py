@@ -68,6 +68,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
             self._snapshot = Snapshot.open(storage, self._options)
         metered(storage, self._options, self._snapshot.properties.name)
         self._unread, self._opened_at, self._said_of_reads = True, monotonic(), False
+        self._changed = False
 
     def __repr__(self) -> str:
         kind = self.properties.type.value.lower().replace("_", " ")
@@ -348,7 +349,7 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
 
     def _changing(self) -> tuple[CountingStorage, Options]:
         """What a verb works on; what opening saw is the past from here on."""
-        self._unread = False
+        self._unread, self._changed = False, True
         return self._snapshot.storage, self._options
 
     def _changing_rows(self) -> tuple[CountingStorage, Options]:
@@ -366,6 +367,6 @@ class Table(RowVerbs, ServiceVerbs, TableFactories):
     def _now(self) -> Snapshot:
         """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""
         is_now = self._unread and monotonic() - self._opened_at < _STILL_NOW_S
-        self._snapshot = self._snapshot if is_now else self._snapshot.refreshed()
-        self._unread = False
+        self._snapshot = self._snapshot if is_now else self._snapshot.refreshed(changed=self._changed)
+        self._unread = self._changed = False
         return self._snapshot

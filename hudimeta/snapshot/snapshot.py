@@ -130,17 +130,24 @@ class Snapshot:
         options = self.options.without(PARTITIONS).having({SCHEMA_ON_READ.key: "true"})
         return Snapshot(self.storage, self.properties, self.timeline, options)
 
-    def refreshed(self) -> Snapshot:
+    def refreshed(self, *, changed: bool = False) -> Snapshot:
         """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change.
+
+        Args:
+            changed: The caller has changed the table: the properties are read again as well, since a change of the table's
+                version leaves the instants and builds the metadata table anew.
 
         Raises:
             TableNotFound: The table is gone.
         """
         begin = time.perf_counter()
         timeline = self.properties.load_timeline(self.storage)
-        if timeline.instants and timeline.instants == self.timeline.instants:
+        same = bool(timeline.instants) and timeline.instants == self.timeline.instants
+        if same and not changed:
             return self
         properties = table_properties.load(self.storage)
+        if same and dict(properties) == dict(self.properties):
+            return self
         if not timeline.instants and not self.timeline.instants and dict(properties) == dict(self.properties):
             return self  # and not another table without instants, that has taken its place
         if properties.timeline_folder != self.properties.timeline_folder:

@@ -328,3 +328,17 @@ def test_a_custom_key_generator_of_version_6_needs_its_types() -> None:
         property_changes(TableProperties(texts), 8, {})
     changes = property_changes(TableProperties(texts), 8, {option: "day:TIMESTAMP, region:simple"})
     assert changes["hoodie.table.partition.fields"] == "day:TIMESTAMP,region:SIMPLE"
+
+
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_the_table_that_was_moved_reads_on(tmp_path: Path, type: str) -> None:
+    """A change of version leaves the instants: what the object had read of the metadata table was still believed."""
+    rows = simple_rows(range(8), 1)
+    options = {"hoodie.write.table.version": "9", "hoodie.metadata.index.bloom.filter.enable": "true"}
+    Table.create(str(tmp_path / "t"), rows.schema, "id", type=type, options=options).upsert(rows)
+    table = Table(str(tmp_path / "t"))
+    assert table.scan("id = 'k0003'").to_table().num_rows == 1
+    for move in (table.downgrade, table.upgrade, table.downgrade):
+        move()
+        assert table.scan("id = 'k0003'").to_table().num_rows == 1
+        assert table.metadata.validate(deep=True).holds
