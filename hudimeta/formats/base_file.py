@@ -32,6 +32,8 @@ __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_
 _LARGE_GROUP, _PORTION_ROWS = 1 << 18, 1 << 14
 """Row groups of more rows than the first are read in portions: what repeats takes no room in a file, but does in memory."""
 _HOW = {"coerce_int96_timestamp_unit": READ_INT96}
+_WORTH_CODES = 1 << 12
+"""Rows of a file whose texts are read as codes: of fewer, making texts of codes takes as long as it saves."""
 _WORTH_A_FILE = 1 << 13
 """Rows of a row group of which some columns are read apart, for which a small file is made."""
 _MAPPED_GAP = 4 << 10
@@ -166,8 +168,7 @@ class _ParquetFile:
 
         known = self._readers.get(tuple(columns))
         if known is None:
-            texts = [name for name in columns if name in self.names and pa.types.is_string(self.schema.field(name).type)]
-            coded = coded_texts(self._metadata, texts)
+            coded = coded_texts(self._metadata, self._texts(columns)) if self.num_rows >= _WORTH_CODES else []
             how: dict[str, Any] = {"read_dictionary": coded, "page_checksum_verification": True, "pre_buffer": True, **_HOW}
             known = self._readers[tuple(columns)] = pq.ParquetFile(self._file, metadata=self._metadata, **how)
         return known
@@ -241,9 +242,12 @@ class _ParquetFile:
         found = decimals_of(rows.filter(pa.array(matches[pages.kept])), self.schema)
         return self.footer.moments.of(found), rows.num_rows
 
+    def _texts(self, columns: Sequence[str]) -> set[str]:
+        return {name for name in columns if name in self.names and pa.types.is_string(self.schema.field(name).type)}
+
     def _coded(self, number: int, columns: Sequence[str]) -> list[str]:
         """Texts that stand in a row group as codes: few of them are made texts."""
-        texts = {name for name in columns if name in self.names and pa.types.is_string(self.schema.field(name).type)}
+        texts = self._texts(columns)
         group, paths = self._metadata.row_group(number), self.footer.leaf_paths
         found = [at for at, path in enumerate(paths) if path in texts and group.column(at).has_dictionary_page]
         return [paths[at] for at in found]

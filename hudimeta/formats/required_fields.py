@@ -35,7 +35,7 @@ def cast_table(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def cast_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """A column in a type, as `pyarrow.ChunkedArray.cast` gives it."""
-    return column if column.type == kind and _has_required(kind) else column.cast(kind)
+    return column if column.type == kind else column.cast(kind)
 
 
 def _has_required(kind: pa.DataType) -> bool:

@@ -18,6 +18,9 @@ from hudimeta.formats.parquet.small_file import ColumnPages, schema_bytes, small
 
 __all__ = ["QuickColumns", "portions_of_group", "quick_columns", "read_group"]
 
+_FEW_CELLS = 1 << 15
+"""So few are decoded sooner than handed to threads."""
+
 
 @dataclass(frozen=True)
 class QuickColumns:
@@ -83,9 +86,11 @@ def read_group(file: Any, group: int, columns: Sequence[str], quick: QuickColumn
         quick: Those of the columns that are read in another form.
     """
     others = _without(columns, quick)
-    if not quick.names:
-        return file.read_row_group(group, columns=others)
-    return _side_by_side(file.read_row_group(group, columns=others), quick.rows()) if others else quick.rows()
+    if not others:
+        return quick.rows()
+    cells = file.metadata.row_group(group).num_rows * len(others)
+    rows = file.read_row_group(group, columns=others, use_threads=cells > _FEW_CELLS)
+    return _side_by_side(rows, quick.rows()) if quick.names else rows
 
 
 def portions_of_group(file: Any, group: int, columns: Sequence[str], quick: QuickColumns, rows: int) -> Iterator[pa.Table]:
