@@ -146,9 +146,7 @@ class Snapshot:
         if same and not changed:
             return self
         properties = table_properties.load(self.storage)
-        if same and dict(properties) == dict(self.properties):
-            return self
-        if not timeline.instants and not self.timeline.instants and dict(properties) == dict(self.properties):
+        if (same or not (timeline.instants or self.timeline.instants)) and dict(properties) == dict(self.properties):
             return self  # and not another table without instants, that has taken its place
         if properties.timeline_folder != self.properties.timeline_folder:
             timeline = properties.load_timeline(self.storage)
