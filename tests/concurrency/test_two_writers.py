@@ -305,6 +305,7 @@ def test_a_scan_that_waited_until_its_files_were_cleaned_does_not_come_back_with
     table.write(Operation.UPSERT, simple_rows(range(6), 1))
     planned = Table(table.path).timeline.writes[-1].time
     scans = [Table(table.path).scan(where) for _ in range(2)]
+    assert {scan.snapshot.latest_write for scan in scans} == {planned}, "both have settled their moment, however long they wait"
     for ts in (2, 3, 4):
         table.write(Operation.UPSERT, simple_rows([0, 2], ts))
     assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().deleted
