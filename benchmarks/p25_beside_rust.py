@@ -7,6 +7,7 @@ our side reads; hudi-rs, which does not write, reads our table, and delta-rs one
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
 
 ROUNDS = 5
 SCANS = 12
+SMALL_FILES, SMALL_ROWS = 600, 500
 SLOW_TO_START = (DELTA_DEFAULT, ICEBERG)
 """Sides that a smoke run leaves out: they take seconds, and say nothing there."""
 READERS: Mapping[str, Callable[..., int]] = {
@@ -148,15 +150,29 @@ def _merge_case(name: str, title: str, kind: str, how: str, factor: float) -> Ca
     return Case(f"P25-{name}", title, everyone, (at_most_times(DELTA, factor),), ROUNDS, prepare, SLOW_TO_START)
 
 
-def base_files(settings: Settings) -> list[str]:
-    """The base files of the table that all readers read."""
-    path = p10_snapshot_scan.table(settings)
+def small_files(settings: Settings) -> Path:
+    """A table of many partitions with one small file each; kept between runs."""
+    count = settings.scaled(SMALL_FILES, least=20)
+    path = settings.data / f"small-files-{count}"
+    if not path.is_dir():
+        unfinished = path.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        rows = lineitem.rows(settings).slice(0, count * SMALL_ROWS)
+        parts = pa.array([f"{number // SMALL_ROWS:05d}" for number in range(rows.num_rows)])
+        at = rows.schema.get_field_index(lineitem.PARTITION)
+        ours.bulk_insert(unfinished, rows.set_column(at, lineitem.PARTITION, parts), [])
+        unfinished.rename(path)
+    return path
+
+
+def base_files(path: Path) -> list[str]:
+    """The base files of a table that all readers read."""
     return sorted(str(f) for f in path.rglob("*.parquet") if ".hoodie" not in f.parts)
 
 
-def _our_scan(narrow: bool) -> Side:
+def _our_scan(narrow: bool, table: Callable[[Settings], Path] = p10_snapshot_scan.table) -> Side:
     def run(job: Job) -> None:
-        path = p10_snapshot_scan.table(job.settings)
+        path = table(job.settings)
         where = lineitem.narrow(job.settings) if narrow else None
         columns, rows = _columns(job.settings), 0
         for _ in range(job.rounds):
@@ -167,9 +183,9 @@ def _our_scan(narrow: bool) -> Side:
     return run
 
 
-def _their_scan(read: Callable[..., int], narrow: bool) -> Side:
+def _their_scan(read: Callable[..., int], narrow: bool, table: Callable[[Settings], Path] = p10_snapshot_scan.table) -> Side:
     def run(job: Job) -> None:
-        files, columns, rows = base_files(job.settings), _columns(job.settings), 0
+        files, columns, rows = base_files(table(job.settings)), _columns(job.settings), 0
         span = lineitem.narrow_span(job.settings) if narrow else None
         for _ in range(job.rounds):
             with job.timed():
@@ -209,6 +225,13 @@ def _scan_case(name: str, title: str, narrow: bool, goals: tuple[Goal, ...]) -> 
     return Case(f"P25-{name}", title, everyone, goals, SCANS, _prepare_scan)
 
 
+def _small_files_case() -> Case:
+    sides = {who: _their_scan(read, False, small_files) for who, read in READERS.items()}
+    return Case(
+        "P25-small-files", "600 files of 500 rows", {OURS: _our_scan(False, small_files), **sides}, (), ROUNDS, small_files
+    )
+
+
 def _our_count(job: Job) -> None:
     path, rows = p10_snapshot_scan.table(job.settings), 0
     for _ in range(job.rounds):
@@ -219,7 +242,7 @@ def _our_count(job: Job) -> None:
 
 def _their_count(count: Callable[..., int]) -> Side:
     def run(job: Job) -> None:
-        files, rows = base_files(job.settings), 0
+        files, rows = base_files(p10_snapshot_scan.table(job.settings)), 0
         for _ in range(job.rounds):
             with job.timed():
                 rows = count(files)
@@ -331,6 +354,7 @@ CASES = [
     _merge_case("merge-mor-local", "the same, merge-on-read, together", MOR, LOCAL, 0.5),
     _scan_case("scan", "all rows and columns", False, (at_most_times(ARROW, 1.05),)),
     _scan_case("narrow", "1 % of the rows", True, AHEAD),
+    _small_files_case(),
     Case(
         "P25-count",
         "count of all rows",
