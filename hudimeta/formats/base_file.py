@@ -212,6 +212,12 @@ class _ParquetFile:
                 self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
             )
 
+    @cached_property
+    def _schema_bytes(self) -> bytes:
+        from hudimeta.formats.parquet.small_file import schema_bytes
+
+        return schema_bytes(self._metadata)
+
     def _quick(self, number: int, columns: Sequence[str]) -> QuickColumns:
         """Those columns of a row group that are decoded sooner in another form. Of a far-away file, where they would be asked
         for apart, there are none."""
@@ -219,7 +225,7 @@ class _ParquetFile:
 
         if not isinstance(self._file, pa.MemoryMappedFile) or self.rows_of(number) < _WORTH_A_FILE:
             return QuickColumns()
-        return quick_columns(self._metadata, number, columns, self._read, self.schema)
+        return quick_columns(self._metadata, number, columns, self._read, self.schema, lambda: self._schema_bytes)
 
     def _read(self, offset: int, length: int) -> bytes:
         return bytes(self._file.read_at(length, offset))

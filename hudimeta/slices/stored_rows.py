@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
 from hudimeta.formats.parquet import READ_INT96, ParquetFooter, coded_texts, footer_of
 from hudimeta.formats.parquet.quick_columns import quick_columns, read_group
+from hudimeta.formats.parquet.small_file import schema_bytes
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform
@@ -149,7 +151,8 @@ def _read_groups(file: Any, groups: list[int], source: Any, footer: ParquetFoote
     def read(offset: int, length: int) -> bytes:
         return bytes(source.read_at(length, offset))
 
-    quick = [quick_columns(footer.metadata, group, names, read, footer.arrow_schema) for group in groups]
+    begin = cache(lambda: schema_bytes(footer.metadata))
+    quick = [quick_columns(footer.metadata, group, names, read, footer.arrow_schema, begin) for group in groups]
     if not any(columns.names for columns in quick):
         return file.read_row_groups(groups)
     pieces = [read_group(file, group, names, columns) for group, columns in zip(groups, quick, strict=True)]

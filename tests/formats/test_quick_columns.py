@@ -16,6 +16,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import open_base_file
 from hudimeta.formats.parquet import coded_texts, texts_of_codes
 from hudimeta.formats.parquet.quick_columns import quick_columns
+from hudimeta.formats.parquet.small_file import schema_bytes
 from hudimeta.storage import open_storage
 
 ROWS = 20_000
@@ -52,7 +53,11 @@ def quick_names(folder: Path) -> tuple[str, ...]:
     data = (folder / "a.parquet").read_bytes()
     metadata = pq.read_metadata(folder / "a.parquet")
     kinds = metadata.schema.to_arrow_schema()
-    return quick_columns(metadata, 0, kinds.names, lambda offset, length: data[offset : offset + length], kinds).names
+
+    def read(offset: int, length: int) -> bytes:
+        return data[offset : offset + length]
+
+    return quick_columns(metadata, 0, kinds.names, read, kinds, lambda: schema_bytes(metadata)).names
 
 
 @given(

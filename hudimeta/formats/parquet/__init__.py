@@ -57,6 +57,7 @@ __all__ = [
     "read_footer",
     "read_key_column",
     "sealed_file",
+    "small_file",  # pages of a file as one of their own
     "texts_of_codes",
     "stitched",  # files put together from row groups of others
     "thrift",  # Thrift's compact protocol

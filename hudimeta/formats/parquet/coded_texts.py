@@ -22,9 +22,9 @@ def coded_texts(metadata: Any, columns: Collection[str]) -> list[str]:
         metadata: Pyarrow's `FileMetaData`.
         columns: Names of columns of texts; none of them lies in another column.
     """
-    found: list[str] = []
+    found, leaves = list[str](), metadata.schema
     for at in range(metadata.num_columns if columns and metadata.num_row_groups else 0):
-        path = str(metadata.schema.column(at).path)
+        path = str(leaves.column(at).path)
         if path in columns and _is_coded(metadata, at):
             found.append(path)
     return found

@@ -5,7 +5,7 @@ These are decimals (see `quick_decimals`). They are read from a small file of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from hudimeta.formats.parquet.page_headers import read_strictly
 from hudimeta.formats.parquet.pages import Read, chunk_span
 from hudimeta.formats.parquet.quick_decimals import decimals_of, is_slow, quicker
-from hudimeta.formats.parquet.small_file import ColumnPages, schema_bytes, small_file
+from hudimeta.formats.parquet.small_file import ColumnPages, small_file
 
 __all__ = ["QuickColumns", "portions_of_group", "quick_columns", "read_group"]
 
@@ -51,7 +51,9 @@ class QuickColumns:
         return pq.ParquetFile(pa.BufferReader(self.content), page_checksum_verification=True)
 
 
-def quick_columns(metadata: Any, group: int, columns: Collection[str], read: Read, schema: pa.Schema) -> QuickColumns:
+def quick_columns(
+    metadata: Any, group: int, columns: Collection[str], read: Read, schema: pa.Schema, begin: Callable[[], bytes]
+) -> QuickColumns:
     """Find them, and read their pages.
 
     Args:
@@ -60,20 +62,21 @@ def quick_columns(metadata: Any, group: int, columns: Collection[str], read: Rea
         columns: Names to choose from.
         read: Bytes of the file from an offset, a length.
         schema: The columns of the file.
+        begin: How its footer begins, see `schema_bytes`; asked for with every row group, so made once a file.
     """
     found: dict[int, ColumnPages] = {}
-    row_group = metadata.row_group(group)
+    row_group, leaves = metadata.row_group(group), metadata.schema
     for at in range(metadata.num_columns):
-        column = metadata.schema.column(at)
+        column = leaves.column(at)
         if column.path in columns and is_slow(column) and not row_group.column(at).file_path:
             pages = _whole_chunk(row_group.column(at), read)
             quick = pages if pages is None else quicker(pages, column, row_group.num_rows)
             if quick is not None and quick is not pages:
                 found[at] = quick
-    content = small_file(schema_bytes(metadata), found, row_group, row_group.num_rows) if found else None
+    content = small_file(begin(), found, row_group, row_group.num_rows) if found else None
     if content is None:
         return QuickColumns()
-    return QuickColumns(tuple(metadata.schema.column(at).path for at in found), content, schema)
+    return QuickColumns(tuple(leaves.column(at).path for at in found), content, schema)
 
 
 def read_group(file: Any, group: int, columns: Sequence[str], quick: QuickColumns) -> pa.Table:
