@@ -68,7 +68,7 @@ def quick_columns(
     row_group, leaves = metadata.row_group(group), metadata.schema
     for at in range(metadata.num_columns):
         column = leaves.column(at)
-        if column.path in columns and is_slow(column) and not row_group.column(at).file_path:
+        if is_slow(column) and column.path in columns and not row_group.column(at).file_path:
             pages = _whole_chunk(row_group.column(at), read)
             quick = pages if pages is None else quicker(pages, column, row_group.num_rows)
             if quick is not None and quick is not pages:
