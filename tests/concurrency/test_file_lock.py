@@ -159,6 +159,20 @@ def test_a_store_that_fails_is_no_lock(remote: LocalStorage) -> None:
     assert remote.stat(LOCK) is None
 
 
+class _SilentOnConditions(WithoutGuards):
+    """A store that stops answering once the lock file is there."""
+
+    def prove_conditions(self, path: str, other: bytes) -> None:
+        raise StorageError(path, "no answer")
+
+
+def test_a_store_that_fails_as_it_is_asked_for_conditions_is_no_lock(remote: LocalStorage) -> None:
+    folder = _SilentOnConditions(f"{remote.root}/.hoodie")
+    with pytest.raises(StorageError, match="no answer"), FileLock(remote, folder, LOCK, 0, timing(Clock())).held():
+        pass
+    assert remote.stat(LOCK) is None, "a lock file that nobody gives back would stay for good"
+
+
 @pytest.mark.parametrize("kind", [LocalStorage, WithoutGuards])
 def test_processes_take_turns(tmp_path: Path, kind: type[LocalStorage]) -> None:
     """Counting without a lock would lose steps."""

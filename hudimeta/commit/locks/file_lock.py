@@ -93,12 +93,13 @@ class FileLock(RenewedLock):
 
         Raises:
             UnsupportedFeature: It creates files that are there, so that the lock is none; the file is gone again.
+            StorageError: It does not answer; the file is gone again, since nobody would give it back.
         """
         if self._folder.root in _LOOKED_AT:
             return
         try:
             self._folder.prove_conditions(FILE_NAME, self._content())
-        except UnsupportedFeature:
+        except (UnsupportedFeature, StorageError):
             self._folder.delete(FILE_NAME)
             raise
         _LOOKED_AT.add(self._folder.root)

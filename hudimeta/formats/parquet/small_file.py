@@ -21,7 +21,7 @@ from typing import Any
 from hudimeta.formats.parquet.thrift import Elements, Fields, encode_struct, end_of_field, integer, list_of_structs
 from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC, TYPES, Leaf, schema_of_columns
 
-__all__ = ["CODECS", "ColumnPages", "schema_bytes", "small_file"]
+__all__ = ["ColumnPages", "schema_bytes", "small_file"]
 
 _I32, _BINARY, _LIST = 5, 8, 9
 """Kinds of Thrift's values."""
@@ -33,7 +33,7 @@ _END = b"\0"
 """Of a structure."""
 _SCHEMA = 2
 """The field of a footer."""
-CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """By Arrow's names; it has one name for both codecs of LZ4."""
 _ENCODINGS = {
     "PLAIN": 0,
@@ -123,13 +123,13 @@ def _chunk(column: ColumnPages, offset: int, size: int, rows: int) -> bytes | No
 @lru_cache(maxsize=512)
 def _packing(type: str, encodings: tuple[str, ...], path: str, codec: str) -> bytes | None:
     """The first four fields of a column's metadata; None for names that are not known."""
-    if type not in TYPES or codec not in CODECS or not _ENCODINGS.keys() >= set(encodings):
+    if type not in TYPES or codec not in _CODECS or not _ENCODINGS.keys() >= set(encodings):
         return None
     meta: Fields = {
         1: (_I32, TYPES.index(type)),
         2: (_LIST, Elements(_I32, [_ENCODINGS[name] for name in encodings])),
         3: (_LIST, Elements(_BINARY, [path.encode()])),
-        4: (_I32, CODECS[codec]),
+        4: (_I32, _CODECS[codec]),
     }
     return encode_struct(meta).removesuffix(_END)
 
