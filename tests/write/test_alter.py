@@ -17,11 +17,6 @@ from hudimeta.api.plain_write import PlainWrite
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, CorruptFileError, HudiError, UnsupportedEvolution
-from hudimeta.indexes.column_stats.keep import PartitionStatsKeep
-from hudimeta.indexes.protocol import CommitChange, IndexDelta
-from hudimeta.metadata import column_stats, partition_stats
-from hudimeta.metadata.delta import PartitionDelta
-from hudimeta.metadata.statistics import widened_partition_statistics
 from hudimeta.schema import SchemaHistory, avro_to_arrow
 from hudimeta.schema.alteration import internal_schema, reconciled
 from hudimeta.schema.internal_schema import decode_schema, encode_schema
@@ -408,81 +403,6 @@ def test_we_write_to_tables_that_sql_altered(rich_table: Callable[..., Path], na
     if table.properties.type.value == "MERGE_ON_READ":
         table.compact()
     assert len(contents(table)) == len(expected)
-
-
-@BOTH
-@pytest.mark.parametrize("how", ["renamed", "retyped", "written as texts"])
-def test_partitions_are_not_said_to_lack_what_their_older_files_hold(tmp_path: Path, kind: str, how: str) -> None:
-    """Apache Hudi passes over a partition whose bounds of a column leave no value that is looked for."""
-    names = {"id": pa.string(), "ts": pa.int64(), "region": pa.string(), "note": pa.string(), "many": pa.int32()}
-    schema = pa.schema(list(names.items()))
-    rows = [{"id": f"k{n}", "ts": 1, "region": "eu" if n % 2 else "us", "note": f"n{n}", "many": n * 7} for n in range(8)]
-    options = {"hudimeta.schema.widen": "any"}
-    table = Table.create(tmp_path / "t", schema, "id", "region", "ts", kind, ["column_stats", "partition_stats"], options)
-    table.insert(pa.Table.from_pylist(rows, schema=schema))
-    if how == "renamed":
-        table.alter(rename={"note": "remark"})
-    elif how == "retyped":
-        table.alter(retype={"many": pa.string()})
-    else:
-        texts = pa.schema(list((names | {"many": pa.string()}).items()))
-        table.upsert(pa.Table.from_pylist([{**rows[1], "many": "x"}], schema=texts))
-    metadata, name = table.snapshot().metadata, "remark" if how == "renamed" else "many"
-    assert metadata is not None
-    wanted = {name: pa.string()}
-    records = metadata.prefixed(partition_stats.PARTITION, column_stats.prefixes(wanted, None))
-    stated = column_stats.typed_columns(records, wanted)[name].to_pylist()
-    anything = ("", chr(0x10FFFF) * 8)
-    assert {r["file_name"]: (r["min"], r["max"]) for r in stated} == {"eu": anything, "us": anything}
-    check_all(open_storage(tmp_path / "t"))
-    table.update({"ts": 2}, where="id = 'k1'")
-    check_all(open_storage(tmp_path / "t"))
-    if kind == "MERGE_ON_READ":
-        table.compact()
-        check_all(open_storage(tmp_path / "t"))
-    table.cluster(["ts"])
-    check_all(open_storage(tmp_path / "t"))
-
-
-def by_new_files_alone(keep: PartitionStatsKeep, partition: str, change: CommitChange) -> IndexDelta:
-    """How Apache Hudi bounds partitions by a column whose name older files do not know."""
-    files = [(file.partition_path, file.statistics) for file in change.written]
-    rows, _ = widened_partition_statistics(files, {}, {"remark": pa.string()}, "V1")
-    return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout))])
-
-
-@BOTH
-def test_partitions_that_others_bounded_by_new_files_alone_are_bounded_again(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Or Apache Hudi goes on to pass over the rows of older files, which the next write of hudimeta is to end."""
-    schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("region", pa.string()), ("note", pa.string())])
-    rows = [{"id": f"k{n}", "ts": 1, "region": "eu" if n % 2 else "us", "note": f"n{n}"} for n in range(8)]
-    options = {"hoodie.parquet.small.file.limit": "0"}
-    table = Table.create(tmp_path / "t", schema, "id", "region", "ts", kind, ["column_stats", "partition_stats"], options)
-    table.insert(pa.Table.from_pylist(rows, schema=schema))
-    table.alter(rename={"note": "remark"})
-    new = pa.schema([schema.field(n) for n in ("id", "ts", "region")] + [("remark", pa.string())])
-    more = [{"id": f"m{n}", "ts": 1, "region": "eu" if n % 2 else "us", "remark": "z"} for n in range(4)]
-
-    def bounds() -> dict[str, tuple[str, str]]:
-        metadata, wanted = Table(tmp_path / "t").snapshot().metadata, {"remark": pa.string()}
-        assert metadata is not None
-        records = metadata.prefixed(partition_stats.PARTITION, column_stats.prefixes(wanted, None))
-        stated = column_stats.typed_columns(records, wanted)["remark"].to_pylist()
-        return {r["file_name"]: (r["min"], r["max"]) for r in stated}
-
-    with monkeypatch.context() as others:
-        others.setattr(PartitionStatsKeep, "delta", by_new_files_alone)
-        Table(tmp_path / "t", options).insert(pa.Table.from_pylist(more, schema=new))
-    assert bounds() == {"eu": ("z", "z"), "us": ("z", "z")}
-    Table(tmp_path / "t", options).upsert(pa.Table.from_pylist([{**more[0], "ts": 2}], schema=new))
-    anything = ("", chr(0x10FFFF) * 8)
-    assert bounds() == {"eu": anything, "us": anything}
-    size = len(Table(tmp_path / "t").metadata.records("partition_stats"))
-    Table(tmp_path / "t", options).upsert(pa.Table.from_pylist([{**more[0], "ts": 3}], schema=new))
-    assert bounds() == {"eu": anything, "us": anything}
-    assert len(Table(tmp_path / "t").metadata.records("partition_stats")) == size
 
 
 @BOTH
