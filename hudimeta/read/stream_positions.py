@@ -1,7 +1,8 @@
 """A table's commits as a stream: how far it was read, and which commits make the next batch.
 
-A position is a completion time (a requested time in tables of version 6): everything that completed by then was read. A batch
-is a range of an incremental or a CDC query from one position to another: it consists of whole commits, and can be read again.
+A position is a completion time (a requested time in tables of version 6, see `as_of_now` for their upgrade): everything that
+completed by then was read. A batch is a range of an incremental or a CDC query from one position to another: it consists of
+whole commits, and can be read again.
 
 What cleaning and archival took cannot be known any more. A stream of rows can still go on: a batch that reaches up to what is
 kept has every row that is still there, in its newest version; versions in between, and rows that came and went, are lost to it.
@@ -45,6 +46,7 @@ __all__ = [
     "StreamBatchRange",
     "StreamSettings",
     "ahead_of",
+    "as_of_now",
     "first_position",
     "newest_position",
     "next_batch",
@@ -145,6 +147,23 @@ def newest_position(timeline: Timeline) -> str | None:
         return writes[-1].completed_at if writes else None
     waiting = first_hole(timeline)
     return max((i.completed_at for i in writes if waiting is None or i.time < waiting), default=None)
+
+
+def as_of_now(timeline: Timeline, position: str) -> str:
+    """A position at which a batch ended, as the table counts now: as a completion time where it is a requested time.
+
+    That it is where the batch was read before the table was upgraded from version 6. What was requested by then was read, and
+    completed later than that: it would come again. A write does so only where it completed after one that was not read, so
+    that nothing is passed over.
+    """
+    if timeline.layout == LAYOUT_V1 or any(i.completed_at == position for i in timeline.writes):
+        return position
+    own = timeline.completion_of(position)
+    if own is None or own == position:
+        return position
+    unread = min((i.completed_at for i in timeline.writes if i.time > position), default=None)
+    read = [own, *(i.completed_at for i in timeline.writes if i.time <= position)]
+    return max((end for end in read if unread is None or end < unread), default=position)
 
 
 def ahead_of(timeline: Timeline, position: str) -> str:

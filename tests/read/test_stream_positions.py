@@ -11,8 +11,16 @@ import pytest
 import hudimeta
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, StreamDataLoss
-from hudimeta.read.stream_positions import BEFORE_ALL, StreamBatchRange, StreamSettings, first_position, next_batch
+from hudimeta.read.stream_positions import (
+    BEFORE_ALL,
+    StreamBatchRange,
+    StreamSettings,
+    as_of_now,
+    first_position,
+    next_batch,
+)
 from hudimeta.testing.builders import simple_rows
+from tests.read.test_incremental import complete_at
 
 
 def create(path: Path, **more: Any) -> hudimeta.Table:
@@ -62,6 +70,21 @@ def test_batches_are_whole_commits_and_each_commit_is_in_one(tmp_path: Path, kin
     assert all_batches(table, settings(), later[2]) == []
     until = next_batch(table.snapshot(), BEFORE_ALL, settings(), later[0])
     assert until == StreamBatchRange(BEFORE_ALL, later[0])
+
+
+def test_a_requested_time_becomes_a_completion_time_that_passes_nothing_by(tmp_path: Path) -> None:
+    """As a position does when a table of version 6, where the latter are not known, is upgraded."""
+    table = create(tmp_path / "t")
+    put(table, [5], [6], [7])
+    one, two, three, four = table.timeline.writes
+    slow = int(three.completed_at) + 1  # the second one completes after the third
+    table = complete_at(table, two, slow)
+    timeline = table.timeline
+    assert as_of_now(timeline, one.time) == one.completed_at
+    assert as_of_now(timeline, two.time) == one.completed_at, "the third one was not read"
+    assert as_of_now(timeline, three.time) == str(slow)
+    assert as_of_now(timeline, four.time) == as_of_now(timeline, four.completed_at) == four.completed_at
+    assert as_of_now(timeline, str(slow + 1)) == str(slow + 1), "what is of no write stays as it is"
 
 
 def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyspark_hudimeta.plain.stream_reader import HudiStreamReader
 import hudimeta
 from hudimeta.config import HudiWarning
 from hudimeta.errors import ConfigError, SchemaError, StreamDataLoss, TableError, UnsupportedFeature
+from tests.conftest import Unpack
 from tests.spark.tables import create, rows
 
 Offset = dict[str, str]
@@ -101,6 +103,32 @@ def test_a_position_ahead_of_the_table_is_told_once(tmp_path: Path) -> None:
     assert stream.latestOffset(end) == end
     table.upsert(rows([10], 3))
     assert ids_of(stream, end, stream.latestOffset(end)) == [10]
+
+
+def keys_of(reader: HudiStreamReader, start: Offset, end: Offset) -> list[str]:
+    return sorted(row["_hoodie_record_key"] for row in rows_of(reader, start, end))
+
+
+def test_a_stream_goes_on_where_it_stood_when_its_table_was_upgraded(rich_table: Unpack) -> None:
+    """Positions in a table of version 6 are requested times, which all commits complete later than."""
+    path = rich_table("v6_mor_written_by_12", fresh=True)
+    reader = begin(path, maxFilesPerTrigger="1")
+    offsets = [reader.initialOffset()]
+    while (end := limited(reader, offsets[-1])) != offsets[-1]:
+        offsets.append(end)
+    batches = list(itertools.pairwise(offsets))
+    before = [keys_of(reader, *batch) for batch in batches]
+    assert sum(map(bool, before)) > 3
+    upgraded = hudimeta.Table(path)
+    upgraded.upgrade()
+    again = begin(path, maxFilesPerTrigger="1")
+    assert [keys_of(again, *batch) for batch in batches] == before, "batches that are repeated"
+    for number, start in enumerate(offsets[1:], 1):
+        rest = []
+        while (end := limited(again, start)) != start:
+            rest += keys_of(again, start, end)
+            start = end
+        assert sorted(rest) == sorted(itertools.chain(*before[number:])), "what the stream had not read, once"
 
 
 def test_latest_does_not_move_when_its_first_batch_is_repeated(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from hudimeta.read.stream_positions import (
     BEFORE_ALL,
     StreamSettings,
     ahead_of,
+    as_of_now,
     first_position,
     newest_position,
     next_batch,
@@ -155,19 +156,18 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         since = _checked(start) if start else self._last or self.initialOffset()
         limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         snapshot = self._table.snapshot()
-        found = next_batch(snapshot, since[_POSITION], self._settings, self._until, limited=limited)
+        position = since[_POSITION] if _is_first(since) else as_of_now(snapshot.timeline, since[_POSITION])
+        found = next_batch(snapshot, position, self._settings, self._until, limited=limited)
         if found is None:
-            ahead = ahead_of(snapshot.timeline, since[_POSITION])
+            ahead = ahead_of(snapshot.timeline, position)
             if ahead:
-                self._warn(ahead, "the stream goes on with what completes later than that", since[_POSITION])
+                self._warn(ahead, "the stream goes on with what completes later than that", position)
             return dict(since)
         if found.lost:
-            self._warn(found.lost, f"it goes on at {found.end}, as failOnDataLoss=false says", since[_POSITION])
+            self._warn(found.lost, f"it goes on at {found.end}, as failOnDataLoss=false says", position)
         if found.larger:
-            self._warn(
-                found.larger, f"the batch that would end there ends at {found.end}, and has all its rows", since[_POSITION]
-            )
-        self._last = _offset(found.end, found.begin) | ({_LOST: found.lost} if found.begin > since[_POSITION] else {})
+            self._warn(found.larger, f"the batch that would end there ends at {found.end}, and has all its rows", position)
+        self._last = _offset(found.end, found.begin) | ({_LOST: found.lost} if found.begin > position else {})
         return dict(self._last)
 
     def _warn(self, fact: str, then: str, position: str) -> None:
@@ -188,10 +188,12 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         """The tasks of a batch."""
         start, end = _checked(start), _checked(end)
         self._last = end
-        begin = end.get(_FROM, start[_POSITION]) if _is_first(start) or _LOST in end else start[_POSITION]
-        if dict(start) == dict(end) or end[_POSITION] <= begin:
+        if dict(start) == dict(end):
             return []
-        plan, task = self._planned(begin, end[_POSITION])
+        begin, until = self._bounds(start, end)
+        if until <= begin:
+            return []
+        plan, task = self._planned(begin, until)
         shares = [_Share(task, pickle.dumps(split)) for split in plan.splits(split_bytes(plan), MOST_TASKS)]
         settle()
         return shares
@@ -205,6 +207,16 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
             except (FileRemoved, RangeLost) as error:
                 raise TableError(f"a clean came between the plan of a batch and its rows: {error.message}", _AGAIN) from error
         settle()
+
+    def _bounds(self, start: Mapping[str, str], end: Mapping[str, str]) -> tuple[str, str]:
+        """The range of a batch, which may have been begun before the table was upgraded: see `as_of_now`."""
+        timeline = self._table.snapshot().timeline
+        until = as_of_now(timeline, end[_POSITION])
+        if _FROM in end and (_is_first(start) or _LOST in end):
+            begin, counts_as_end = end[_FROM], until != end[_POSITION]
+        else:
+            begin, counts_as_end = start[_POSITION], not _is_first(start)
+        return (as_of_now(timeline, begin) if counts_as_end else begin), until
 
     @property
     def _table(self) -> Table:
