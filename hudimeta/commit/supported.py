@@ -19,7 +19,7 @@ from hudimeta.table.merge_settings import MergeSettings, merge_settings, name_of
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode
 
-__all__ = ["asked_key_generator", "check_supported", "contradictions"]
+__all__ = ["asked_key_generator", "check_supported", "contradictions", "refuse_contradictions"]
 
 
 def check_supported(properties: TableProperties, options: Options) -> None:
@@ -47,6 +47,11 @@ def check_supported(properties: TableProperties, options: Options) -> None:
         bucket_settings(options, properties)
     if any(name.startswith(EXPRESSION_PREFIX) for name in properties.metadata_partitions):
         _check_index_timezone(properties, options)
+    refuse_contradictions(properties, options)
+
+
+def refuse_contradictions(properties: TableProperties, options: Options) -> None:
+    """Raise ConfigError for an option that says of a table what it is not; see `contradictions`."""
     for key, (have, given) in contradictions(properties, options).items():
         hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
         raise ConfigError(key, given, f"what the table has: {have!r}", hint)

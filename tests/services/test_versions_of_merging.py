@@ -13,6 +13,7 @@ from hudimeta.services.versions.property_changes import property_changes
 from hudimeta.storage import open_storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.testing.builders import simple_rows
+from tests.conftest import Unpack
 from tests.edited_properties import forget_properties
 
 PACKAGE = "org.apache.hudi.common.model."
@@ -49,6 +50,26 @@ def test_payload_classes_of_version_6_become_merge_modes(
     assert changes["hoodie.record.merge.mode"] == mode
     assert changes["hoodie.record.merge.strategy.id"] == strategy
     assert changes["hoodie.compaction.payload.class"] == PACKAGE + (written or payload)
+
+
+def test_an_upgrade_is_told_the_class_that_the_table_had(recorded_table: Unpack) -> None:
+    """A job names the payload class with every write; the step to version 8 merges these rows by another one."""
+    path = recorded_table("v6_mor_written_by_12", fresh=True)
+    told = {"hoodie.datasource.write.payload.class": PACKAGE + "OverwriteWithLatestAvroPayload"}
+    update(open_storage(path), {"hoodie.compaction.payload.class": told["hoodie.datasource.write.payload.class"]})
+    Table(path, told).upgrade(8)
+    assert (Table(path).version, Table(path).properties.metadata_partitions) == (8, ("files",))
+    assert Table(path).properties.payload_class == PACKAGE + "DefaultHoodieRecordPayload"
+    Table(path).metadata.validate().raise_if_differs()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_options_of_another_table_are_refused_before_the_step(recorded_table: Unpack, dry_run: bool) -> None:
+    path = recorded_table("v6_mor_written_by_12", fresh=True)
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    with pytest.raises(ConfigError, match=r"hoodie\.table\.name.*'v6_mor_written_by_12'"):
+        Table(path, {"hoodie.table.name": "trips"}).upgrade(dry_run=dry_run)
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
 MARKS = {"hoodie.payload.delete.field": "part", "hoodie.payload.delete.marker": "gone"}

@@ -14,6 +14,7 @@ from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.commit.session import WriteSession
+from hudimeta.commit.supported import check_supported, refuse_contradictions
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
@@ -72,6 +73,7 @@ def plan_version(storage: Storage, options: Options, to: int, verb: str) -> Vers
     Raises:
         ConfigError, UnsupportedFeature: The table cannot have that version.
     """
+    options = options.without(keys.TABLE_VERSION)  # which a table on its way is not held to
     properties = load_properties(storage)
     way = steps_between(properties.version, to, verb)
     if FIRST_VERSION_WITH_PREFIX in way:
@@ -79,11 +81,20 @@ def plan_version(storage: Storage, options: Options, to: int, verb: str) -> Vers
     begun = Unfinished.find(storage)
     actions = ["finish what a call that died has begun"] if begun is not None and begun.to == properties.version else []
     now = properties
+    if way:
+        refuse_contradictions(now, options)
     for version in way:
         changes = property_changes(now, version, options.texts)
         actions += _actions(now, version)
         now = now.with_changes(changes)
+        if version == 8:  # what is left to do after such a step is a write, which must not be refused then
+            check_supported(now, _after_a_step(options))
     return VersionPlan(properties.version, to, way, tuple(actions))
+
+
+def _after_a_step(options: Options) -> Options:
+    """Options that said of a table what it was, as they fit what it has become: a step may merge its rows by another class."""
+    return options.without(keys.MERGE_MODE).without(keys.PAYLOAD_CLASS)
 
 
 def _refuse_bare_keys(storage: Storage, options: Options) -> None:
@@ -139,6 +150,7 @@ def change_version(storage: Storage, options: Options, to: int, verb: str, engin
     options = options.without(keys.TABLE_VERSION)  # the table has another one at every step
     plan = plan_version(storage, options, to, verb)
     done = _finished(storage, options, engine)
+    options = _after_a_step(options)
     way = (plan.version, *plan.versions)
     for passed in range(len(plan.versions)):
         done += [*_step(storage, options, way[passed:], engine), *_finished(storage, options, engine)]
