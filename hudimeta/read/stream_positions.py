@@ -129,11 +129,18 @@ def first_position(snapshot: Snapshot, settings: StreamSettings) -> str:
     if start == _LATEST:
         return newest_position(snapshot.timeline) or BEFORE_ALL
     if start == _EARLIEST:
-        return _Kept.of(snapshot, BEFORE_ALL).begin_of_changes if settings.changes else BEFORE_ALL
+        return _first_of_changes(snapshot) if settings.changes else BEFORE_ALL
     try:
         return range_bound(settings.start, snapshot.properties.zone, STREAM_START.key)
     except ConfigError as error:
         raise ConfigError(error.key, settings.start, f"{_EARLIEST}, {_LATEST}, or {error.allowed}") from None
+
+
+def _first_of_changes(snapshot: Snapshot) -> str:
+    """The earliest position from which all changes are known. Cleaning by file versions names no commit as the first kept."""
+    begin = _Kept.of(snapshot, BEFORE_ALL).begin_of_changes
+    gone = known_changes(snapshot, snapshot.timeline.writes_between(begin))[1]
+    return gone[-1].completed_at if gone else begin
 
 
 def newest_position(timeline: Timeline) -> str | None:

@@ -166,6 +166,17 @@ def test_a_batch_does_not_end_where_file_versions_are_cleaned(tmp_path: Path, ki
     assert next_batch(table.snapshot(), BEFORE_ALL, settings()) == StreamBatchRange(BEFORE_ALL, last), "nothing was asked for"
 
 
+def test_a_new_stream_of_changes_begins_behind_what_a_cleaner_of_versions_took(tmp_path: Path) -> None:
+    table = create(
+        tmp_path / "t", options={**ONE_VERSION, "hoodie.clean.automatic": "false", "hoodie.table.cdc.enabled": "true"}
+    )
+    *_, gone, kept = put(table, [0], [0], [0])
+    table.clean()
+    how = settings(**{"hoodie.datasource.query.type": "cdc"})
+    assert first_position(table.snapshot(), how) == gone
+    assert all_batches(table, how, gone) == [StreamBatchRange(gone, kept)]
+
+
 def test_a_first_batch_does_not_end_where_versions_of_archived_commits_are_cleaned(tmp_path: Path) -> None:
     few = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.metadata.compact.max.delta.commits": "2"}
     table = create(tmp_path / "t", options={**ONE_VERSION, **few, "hoodie.clean.automatic": "false"})
