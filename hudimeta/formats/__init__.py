@@ -5,6 +5,7 @@ __all__ = [
     "avro",  # Avro as Hudi uses it
     "base_file",  # rows of base files, of either format
     "bloom",  # Hudi's bloom filters
+    "bulk_texts",  # columns of texts as the bytes that they are
     "groups",  # minima, maxima and sums of groups of rows
     "hfile",  # the sorted key-value file of the metadata table
     "json_text",  # JSON that somebody else wrote

@@ -11,7 +11,7 @@ from hudimeta.formats.plain_arrays import array_of, scalar_of, single_array
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.promotion import is_bytes
 
-__all__ = ["Rows", "column", "first_row", "text_column"]
+__all__ = ["Rows", "column", "first_row", "text_column", "text_of"]
 
 Rows = Any  # pa.Table | pa.RecordBatch
 
@@ -39,8 +39,12 @@ def column(rows: Rows, name: str, purpose: str) -> pa.Array:
 
 
 def text_column(rows: Rows, name: str, purpose: str, consistent_timestamp: bool) -> pa.Array:
-    """The column's values as Java's text; null stays null. Bytes are their hexadecimal digits (`StringUtils.objToString`)."""
-    values = column(rows, name, purpose)
+    """The column's values as Java's text, see `text_of`."""
+    return text_of(column(rows, name, purpose), name, consistent_timestamp)
+
+
+def text_of(values: pa.Array, name: str, consistent_timestamp: bool) -> pa.Array:
+    """Values as Java's text; null stays null. Bytes are their hexadecimal digits (`StringUtils.objToString`)."""
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if is_bytes(kind):
         return array_of([None if value is None else value.hex() for value in values.to_pylist()], pa.string())

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.formats.bulk_texts import coded, distinct
 from hudimeta.formats.plain_arrays import array_of, fill_null, scalar_of
-from hudimeta.keys.columns import Rows, first_row, text_column
+from hudimeta.keys.columns import Rows, column, first_row, text_of
 
 __all__ = [
     "DEFAULT_PARTITION",
@@ -71,10 +72,11 @@ def simple_segment(rows: Rows, field: str, *, hive: bool, encode: bool, consiste
     """
     import pyarrow.compute as pc
 
-    text = text_column(rows, field, PURPOSE, consistent_timestamp)
-    text = fill_null(text, "")
+    values, codes = distinct(column(rows, field, PURPOSE))
+    text = fill_null(text_of(values, field, consistent_timestamp), "")
     text = pc.if_else(pc.equal(text, scalar_of("")), scalar_of(DEFAULT_PARTITION), text)
-    return decorate(text, field, hive=hive, encode=encode)
+    segment = decorate(text, field, hive=hive, encode=encode)
+    return segment if codes is None else segment.take(codes)
 
 
 def decorate(text: pa.Array, field: str, *, hive: bool, encode: bool) -> pa.Array:
@@ -104,12 +106,12 @@ def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.Strin
     import pyarrow.compute as pc
 
     paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, scalar_of("/"))
-    coded = paths.dictionary_encode()  # there are far fewer paths than rows
-    bad = first_row(pc.match_substring_regex(coded.dictionary, _BAD_PATH_RE2))
-    if bad is None and (pc.max(pc.binary_length(coded.dictionary)).as_py() or 0) > _MOST_NAME_BYTES:
-        bad = next((at for at, path in enumerate(coded.dictionary.to_pylist()) if _has_long_name(path)), None)
+    codes = coded(paths)  # there are far fewer paths than rows
+    bad = first_row(pc.match_substring_regex(codes.dictionary, _BAD_PATH_RE2))
+    if bad is None and (pc.max(pc.binary_length(codes.dictionary)).as_py() or 0) > _MOST_NAME_BYTES:
+        bad = next((at for at, path in enumerate(codes.dictionary.to_pylist()) if _has_long_name(path)), None)
     if bad is not None:
-        row = pc.index(coded.indices, bad).as_py()
+        row = pc.index(codes.indices, bad).as_py()
         raise SchemaMismatch(
             ", ".join(fields),
             f"{_shown(paths[row].as_py())} as a partition path in row {row}",

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
+from hudimeta.formats.bulk_texts import coded
 from hudimeta.formats.parquet import READ_INT96, ParquetFooter, coded_texts, footer_of
 from hudimeta.formats.parquet.quick_columns import quick_columns, read_group
 from hudimeta.formats.parquet.small_file import schema_bytes
@@ -198,7 +199,7 @@ def with_codes(rows: pa.Table, codable: Collection[str]) -> pa.Table:
     for at, field in enumerate(rows.schema):
         column = rows.column(at)
         if field.name in codable and len(column[:_FIRST_ROWS].unique()) <= _FEW_AT_FIRST:
-            coded = column.dictionary_encode()
-            if coded.type == CODES and len(coded.chunk(0).dictionary) <= _FEW:
-                rows = rows.set_column(at, field.with_type(CODES), coded)
+            codes = coded(column)
+            if codes.type == CODES and len(codes.chunk(0).dictionary) <= _FEW:
+                rows = rows.set_column(at, field.with_type(CODES), codes)
     return rows

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.bulk_texts import coded
 from hudimeta.formats.plain_arrays import array_of, numpy_of
 
 __all__ = ["positions_by_number", "positions_by_text", "rows_at"]
@@ -49,9 +50,9 @@ def positions_by_text(texts: pa.StringArray) -> dict[str, Positions]:
     Args:
         texts: One a row, none of them null.
     """
-    coded = texts.dictionary_encode()
-    names = coded.dictionary.to_pylist()
-    return {names[number]: at for number, at in positions_by_number(numpy_of(coded.indices))}
+    codes = coded(texts)
+    names = codes.dictionary.to_pylist()
+    return {names[number]: at for number, at in positions_by_number(numpy_of(codes.indices))}
 
 
 def rows_at(table: pa.Table, at: Positions) -> pa.Table:
