@@ -138,10 +138,13 @@ class Kind:
         return ORDERS[self.order].number(row["ts"])
 
     def in_version(self, version: str) -> Kind:
-        """The kind that it is after a change of version; an upgrade from 6 decides anew how rows are merged, as Hudi's does."""
+        """The kind that it is after a change of version; an upgrade from 6 decides anew how rows are merged, as Hudi's does.
+
+        Of `EventTimeAvroPayload` each release makes something else, and what its table is then only ours is told here.
+        """
         if self.version != "6" or self.payload not in BUILT_IN:
             return dataclasses.replace(self, version=version)
-        event = self.type == "MERGE_ON_READ" or self.payload == "DefaultHoodieRecordPayload"
+        event = self.type == "MERGE_ON_READ" or self.payload != "OverwriteWithLatestAvroPayload"
         payload = "DefaultHoodieRecordPayload" if event else "OverwriteWithLatestAvroPayload"
         shared = {**self.shared, "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model." + payload}
         return dataclasses.replace(self, version=version, payload=payload, shared=shared)

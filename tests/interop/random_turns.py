@@ -137,6 +137,7 @@ class RandomTurns(ServedTurns):
             return not self.alone
         newest = NEWEST[self.release]
         may = self.seed >= EXPIRING_FROM and not (newest == "9" and self.kind.spells_keys_anew)
+        may = may and self.kind.payload != "EventTimeAvroPayload"  # see `Kind.in_version`
         upgrades = step == "version" and may and self.kind.version < newest
         if self.kind.version == "6":
             return step == "version" and (ours or not upgrades)

@@ -31,6 +31,8 @@ EVENT, COMMIT, CUSTOM = (
         ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "ts", "EVENT_TIME_ORDERING", EVENT, "DefaultHoodieRecordPayload"),
         ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "", "COMMIT_TIME_ORDERING", COMMIT, None),
         ("DefaultHoodieRecordPayload", "COPY_ON_WRITE", "ts", "EVENT_TIME_ORDERING", EVENT, None),
+        ("EventTimeAvroPayload", "COPY_ON_WRITE", "ts", "EVENT_TIME_ORDERING", EVENT, "DefaultHoodieRecordPayload"),
+        ("EventTimeAvroPayload", "COPY_ON_WRITE", "", "COMMIT_TIME_ORDERING", COMMIT, "OverwriteWithLatestAvroPayload"),
         ("PartialUpdateAvroPayload", "MERGE_ON_READ", "ts", "CUSTOM", CUSTOM, None),
     ],
 )

@@ -84,7 +84,11 @@ def _from_6_to_8(properties: TableProperties, options: Mapping[str, str]) -> Cha
 
 
 def _merge_mode_of_8(properties: TableProperties) -> Changes:
-    """Merge-on-read tables with an ordering field go by it whatever their class was, as Hudi has it."""
+    """Merge-on-read tables with an ordering field go by it whatever their class was, as Hudi has it.
+
+    Copy-on-write tables of EventTimeAvroPayload stay with event time, as with Hudi 1.0.2, which keeps the class; 1.2.0 lets the
+    later write win from then on.
+    """
     payload_class = properties.payload_class or ""
     own_strategy = properties.merge_settings.own_strategy
     if own_strategy:
@@ -95,6 +99,8 @@ def _merge_mode_of_8(properties: TableProperties) -> Changes:
         mode, payload_class = MergeMode.EVENT_TIME_ORDERING, payload_class_of(MergeMode.EVENT_TIME_ORDERING)
     elif payload_class == payload_class_of(MergeMode.EVENT_TIME_ORDERING):
         mode = MergeMode.EVENT_TIME_ORDERING
+    elif name_of_own(payload_class) == "EventTimeAvroPayload" and properties.ordering_fields:
+        mode, payload_class = MergeMode.EVENT_TIME_ORDERING, payload_class_of(MergeMode.EVENT_TIME_ORDERING)
     else:
         mode, payload_class = MergeMode.COMMIT_TIME_ORDERING, payload_class_of(MergeMode.COMMIT_TIME_ORDERING)
     return {MERGE_MODE_KEY: mode.value, _STRATEGY_ID: STRATEGY_IDS[mode], _PAYLOAD_CLASS: payload_class}
