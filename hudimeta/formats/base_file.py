@@ -36,6 +36,8 @@ _WORTH_CODES = 1 << 12
 """Rows of a file whose texts are read as codes: of fewer, making texts of codes takes as long as it saves."""
 _WORTH_A_FILE = 1 << 13
 """Rows of a row group of which some columns are read apart, for which a small file is made."""
+_PAGE_ROWS, _PAGE_BYTES = 1 << 13, 1 << 20
+"""A row group of no more has one page a column, unless somebody asked for smaller ones."""
 _MAPPED_GAP = 4 << 10
 """As `MAX_GAP`, of a file in memory: no request is saved by reading what is not needed."""
 
@@ -197,6 +199,7 @@ class _ParquetFile:
         quick = self._quick(number, columns)
         with pages_named(self.path, self._file, self._metadata, [number], columns):
             rows = texts_of_codes(read_group(self._parquet(columns), number, columns, quick))
+            self._check_counts(number, columns)
             return self.footer.moments.of(_as_many(rows, self.rows_of(number), self.path))
 
     def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -207,6 +210,7 @@ class _ParquetFile:
             for portion in portions_of_group(self._parquet(columns), number, columns, quick, _PORTION_ROWS):
                 left -= portion.num_rows
                 yield self.footer.moments.of(texts_of_codes(portion))
+            self._check_counts(number, columns)
         if left:
             raise CorruptFileError(
                 self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
@@ -230,9 +234,33 @@ class _ParquetFile:
     def _read(self, offset: int, length: int) -> bytes:
         return bytes(self._file.read_at(length, offset))
 
+    def _check_counts(self, number: int, columns: Sequence[str]) -> None:
+        """Compare what headers of pages count. Pages were read before: one after the other they are slow to come from a disk.
+
+        A row group that has one page a column, as small ones do, needs it where rows have lists: of other columns Arrow reads
+        no more values than there are rows.
+        """
+        group = self._metadata.row_group(number)
+        if (
+            group.num_rows > _PAGE_ROWS
+            or group.total_byte_size > _PAGE_BYTES
+            or any(map(pa.types.is_nested, self.schema.types))
+        ):
+            from hudimeta.formats.parquet.page_counts import check_counts
+
+            check_counts(self._file, self._metadata, [number], self._leaves(columns), self.path)
+
+    def _leaves(self, columns: Sequence[str]) -> list[int]:
+        """Numbers of the leaf columns that some columns, or fields of structs, have."""
+        if len(self.names) == self._metadata.num_columns and all(name in self.names for name in columns):
+            return [self.names.index(name) for name in columns]
+        whole, parts = frozenset(columns), tuple(f"{name}." for name in columns)
+        return [at for at, path in enumerate(self.footer.leaf_paths) if path in whole or path.startswith(parts)]
+
     def read_matching(self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]) -> tuple[pa.Table, int] | None:
         import pyarrow.parquet as pq
 
+        from hudimeta.formats.parquet.page_counts import miscounted
         from hudimeta.formats.parquet.pages import MAX_GAP, pages_around
         from hudimeta.formats.parquet.quick_decimals import decimals_of
 
@@ -245,6 +273,8 @@ class _ParquetFile:
         with pages_named(self.path, self._file, self._metadata, [number], columns):
             # So little is done sooner than handed to threads.
             rows = _as_many(file.read_row_group(0, columns=columns, use_threads=False), int(pages.kept.sum()), self.path)
+            for _, expected, actual in miscounted(memoryview(pages.content), file.metadata, 0, None):
+                raise CorruptFileError(self.path, 0, expected, actual)
         found = decimals_of(rows.filter(pa.array(matches[pages.kept])), self.schema)
         return self.footer.moments.of(found), rows.num_rows
 

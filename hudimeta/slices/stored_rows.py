@@ -18,6 +18,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
 from hudimeta.formats.bulk_texts import coded
 from hudimeta.formats.parquet import READ_INT96, ParquetFooter, coded_texts, footer_of
+from hudimeta.formats.parquet.page_counts import check_counts
 from hudimeta.formats.parquet.quick_columns import quick_columns, read_group
 from hudimeta.formats.parquet.small_file import schema_bytes
 from hudimeta.formats.parquet.verified import read_metadata
@@ -106,6 +107,7 @@ class StoredRowsReader:
                 kept = KeptGroups.of(self.storage, path, int(source.size()), file, self.schema, asked, content)
                 groups = [n for n in range(metadata.num_row_groups) if kept is None or n not in kept.numbers]
                 rows = footer.moments.of(_read_groups(file, groups, source, footer))
+                check_counts(source, metadata, groups, None, path)
         expected = sum(metadata.row_group(number).num_rows for number in groups)
         if rows.num_rows != expected:
             raise CorruptFileError(path, 0, f"{expected} rows", rows.num_rows)

@@ -186,6 +186,7 @@ def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     from hudimeta.formats.parquet import READ_INT96, Moments
+    from hudimeta.formats.parquet.page_counts import miscounted
 
     how = {"coerce_int96_timestamp_unit": READ_INT96}
     try:
@@ -198,6 +199,9 @@ def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
         raise block.damaged("a Parquet file", str(error).strip().split("\n")[0], at=0) from error
     if table.num_rows != file.metadata.num_rows:
         raise block.damaged(f"{file.metadata.num_rows} rows", table.num_rows, at=0)
+    for group in range(0 if block.is_sealed else file.metadata.num_row_groups):
+        for offset, expected, actual in miscounted(memoryview(block.content), file.metadata, group, None):
+            raise block.damaged(expected, actual, at=offset)
     return table.replace_schema_metadata(None)
 
 

@@ -50,6 +50,7 @@ __all__ = [
     "leaf_names",
     "of_any_calendar",
     "open_verified",
+    "page_counts",  # what headers of pages count
     "page_index",  # where the pages of a file lie, and their bounds
     "pages",  # some pages of a file
     "quick_columns",  # columns in a form that is decoded sooner

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.footer import read_footer
+from hudimeta.formats.parquet.page_counts import check_counts
 from hudimeta.formats.plain_arrays import scalar_of, single_array
 
 __all__ = ["read_key_column"]
@@ -43,6 +44,7 @@ def read_key_column(
     try:
         with pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True) as parquet:
             values = parquet.read([column])[column]
+            check_counts(file, footer.metadata, range(footer.metadata.num_row_groups), [footer.leaf_paths.index(column)], path)
     except (pa.ArrowException, OSError) as error:
         raise CorruptFileError(path, 0, f"pages of the column {column}", str(error).splitlines()[0]) from error
     if len(values) != footer.num_rows:

@@ -8,9 +8,10 @@ key                        value
 `hudimeta.file`            the name under which the file was written
 =========================  ===========================================================================================
 
-Pages carry checksums of their own, so that each byte of a file is covered but those of the pages' headers, where Arrow or a
-wrong number of rows tells. Footers of others have no seal. What is known of them twice is compared: the names of the columns
-stand in a second schema too, and the file's name in a column of Hudi's, whose bounds the footer has.
+Pages carry checksums of their own, so that each byte of a file is covered but those of the pages' headers, where Arrow tells,
+a wrong number of rows, or one of values (see `page_counts`). Footers of others have no seal. What is known of them twice is
+compared: the names of the columns stand in a second schema too, and the file's name in a column of Hudi's, whose bounds the
+footer has.
 
 Apache Hudi from 1.1 on puts row groups of other files together, and takes over the entries of their footers, ours among them,
 which mean nothing there. Such a file names another writer, and has an entry in which that says whose row groups they were.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.crc32 import crc32
+from hudimeta.formats.parquet.page_counts import counted_values
 from hudimeta.formats.parquet.page_headers import HeaderSums, read_header, read_strictly
 from hudimeta.formats.parquet.pages import chunk_span
 from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in, own_entries
@@ -171,8 +172,12 @@ def damaged_page(
             name = chunk.path_in_schema
             if columns is None or any(name == c or name.startswith(f"{c}.") for c in columns):
                 start, length = chunk_span(chunk)
-                for offset, expected, actual in bad_pages(memoryview(read(start, length)).cast("B"), start, length):
+                pages = memoryview(read(start, length)).cast("B")
+                for offset, expected, actual in bad_pages(pages, start, length):
                     return offset, f"{expected} (column {name})", actual
+                found = counted_values(pages, 0, length)
+                if found is not None and found != chunk.num_values:
+                    return start, f"pages with {chunk.num_values} values (column {name})", f"headers that count {found}"
     return None
 
 

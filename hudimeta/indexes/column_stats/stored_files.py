@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import READ_INT96, BoundsOfColumns, column_bounds, read_footer
+from hudimeta.formats.parquet.page_counts import check_counts
 from hudimeta.formats.plain_arrays import no_rows
 from hudimeta.indexes.protocol import CommitChange, IndexSource
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -87,6 +88,7 @@ def _of_base(storage: Storage, partition_path: str, name: str, definition: Index
             how = {"coerce_int96_timestamp_unit": READ_INT96}
             opened = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True, **how)
             rows = footer.moments.of(opened.read(present))
+            check_counts(file, footer.metadata, range(footer.metadata.num_row_groups), None, path)
     bounds = column_bounds(rows, columns)
     return partition_path, file_statistics(bounds, partition_path, name, _regime(definition), footer.chunk_bytes)
 
