@@ -262,7 +262,7 @@ def clustering_options(
         keys.LAYOUT_STRATEGY.key: strategy or "",
         keys.CLUSTER_PARTITIONS.key: names_of("partitions", partitions),
     }
-    return options.having({key: text for key, text in asked.items() if text})
+    return OPTIONS.read(options.having({key: text for key, text in asked.items() if text}).given)
 
 
 def cluster(storage: Storage, options: Options, engine: Engine | None = None) -> Reports[ClusteringReport]:

@@ -140,9 +140,45 @@ def _names_or_pairs(name: str, value: Any) -> Any:
     return _dict_of("Mapping[str, str]")(name, value) if isinstance(value, Mapping) else _names(name, value)
 
 
+def _values(may_be_none: bool) -> Look:
+    """Texts to look up, of Python or of Arrow."""
+
+    def look(name: str, value: Any) -> Any:
+        import pyarrow as pa
+
+        if isinstance(value, (pa.Array, pa.ChunkedArray)):
+            value = value.to_pylist()
+        given = [value] if isinstance(value, str) else value
+        if isinstance(given, (bytes, bytearray, Mapping)) or not isinstance(given, Iterable):
+            raise ConfigError(name, value, "a list of texts")
+        return [item if item is None and may_be_none else _text(name, item) for item in given]
+
+    return look
+
+
+def _pairs(name: str, value: Any) -> Any:
+    """Pairs of texts."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise ConfigError(name, value, "pairs of a partition path and a file's name")
+    pairs = [tuple(pair) if isinstance(pair, (tuple, list)) else () for pair in value]
+    if not all(len(pair) == 2 for pair in pairs):
+        raise ConfigError(name, value, "pairs of a partition path and a file's name")
+    return [tuple(_text(name, part) for part in pair) for pair in pairs]
+
+
+def _arrow_type(name: str, value: Any) -> Any:
+    """A type, which Arrow also knows by its name."""
+    import pyarrow as pa
+
+    try:
+        return pa.field(name, value).type
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ConfigError(name, value, "a type of Arrow", "Give one, such as pyarrow.string().") from error
+
+
 def _dict_of(said: str) -> Look:
-    """A dict whose keys are texts, and its values too where the signature says so."""
-    of_texts, may_be_none = said.startswith("Mapping[str, str"), "None" in said
+    """A dict whose keys are texts, and its values texts or types of Arrow where the signature says so."""
+    of_texts, may_be_none, of_types = said.startswith("Mapping[str, str"), "None" in said, "DataType" in said
 
     def look(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -153,7 +189,7 @@ def _dict_of(said: str) -> Look:
             _text(name, key)
             if of_texts and not (item is None and may_be_none):
                 _text(f"{name}[{key!r}]", item)
-        return value
+        return {key: _arrow_type(f"{name}[{key!r}]", item) for key, item in value.items()} if of_types else value
 
     return look
 
@@ -166,4 +202,8 @@ _LOOKS: dict[str, Look] = {
     "str | Sequence[str]": _names,
     "Sequence[str]": _list_of_names,
     "str | Sequence[str] | Mapping[str, str]": _names_or_pairs,
+    "pa.Array | Sequence[str]": _values(may_be_none=False),
+    "pa.Array | Sequence[str | None]": _values(may_be_none=True),
+    "Sequence[tuple[str, str]]": _pairs,
+    "pa.DataType": _arrow_type,
 }

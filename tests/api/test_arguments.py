@@ -213,8 +213,45 @@ def test_numbers_of_numpy(tmp_path: Path, numpys: dict[str, Any]) -> None:
 @pytest.mark.parametrize("types", [{"a": None}, {"a": "no type"}, {"a": 5}, "ab", [5], [None], ["a"], 5])
 @pytest.mark.parametrize("argument", ["add", "retype"])
 def test_what_is_no_type_of_a_column(tmp_path: Path, argument: str, types: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"argument '{argument}' .* dictionary of"):
+    with pytest.raises(ConfigError, match=f"{argument}.* (dictionary of|a type of Arrow)"):
         made(tmp_path).alter(**{argument: types})
+
+
+LOOK_UPS: dict[str, Callable[[Any, Any], object]] = {
+    "keys": lambda metadata, odd: metadata.record_index(odd),
+    "values": lambda metadata, odd: metadata.secondary_index("secondary_index_ts", odd),
+    "of_files": lambda metadata, odd: metadata.bloom_filters(odd),
+    "columns": lambda metadata, odd: metadata.column_stats(odd),
+    "wanted": lambda metadata, odd: metadata.expression_stats("expr_index_x", odd),
+}
+
+
+@pytest.mark.parametrize(
+    "odd", [5, b"id", [5], [b"id"], [[]], [("a",)], {"ts": "no type"}, {"ts": None}, pa.array([1]), object()]
+)
+@pytest.mark.parametrize("look_up", LOOK_UPS)
+def test_what_cannot_be_looked_up(tmp_path: Path, look_up: str, odd: Any) -> None:
+    table = made(tmp_path, indexes=["column_stats", "record_index", "bloom_filters", "secondary_index_ts"])
+    table.upsert(ROWS)
+    with pytest.raises(ConfigError, match=look_up):
+        LOOK_UPS[look_up](table.metadata, odd)
+
+
+def test_keys_to_look_up_in_any_list(tmp_path: Path) -> None:
+    table = made(tmp_path, indexes=["record_index"])
+    table.upsert(ROWS)
+    keys = table.scan(columns=["id"]).to_table()["id"]
+    for given in (keys, keys.combine_chunks(), keys.to_pylist(), keys.to_numpy(), keys.to_pandas(), iter(["a", "b"])):
+        assert sorted(table.metadata.record_index(given)["record_key"].to_pylist()) == ["a", "b"]
+    assert table.metadata.record_index("a")["record_key"].to_pylist() == ["a"]
+
+
+def test_an_unknown_order_of_rows_is_refused_where_no_column_is_named(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.bulk_insert(ROWS)
+    with pytest.raises(ConfigError, match=r"hilbet.* LINEAR, ZORDER"):
+        table.cluster(strategy="hilbet")
+    assert table.timeline.writes[-1].action.value == "commit"
 
 
 def test_a_very_long_name_is_no_zone(tmp_path: Path) -> None:
