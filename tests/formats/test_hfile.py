@@ -301,6 +301,11 @@ def test_a_value_larger_than_a_block_is_alone_in_it() -> None:
     assert reader.scan().values.to_pylist() == values
 
 
+def test_a_large_value_that_repeats_itself_is_no_bomb() -> None:
+    value = b"again " * (4 << 20)
+    assert HFileReader(write_hfile([b"k"], [value])).lookup([b"k"]).values.to_pylist() == [value]
+
+
 def test_blocks_keep_below_what_java_can_read() -> None:
     _, data = large_file(packing=Packing("NONE"))
     index = HFileReader(data).data_index()

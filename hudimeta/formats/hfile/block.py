@@ -91,7 +91,9 @@ def frame_block(
 def pack(data: bytes | memoryview, codec: Compression, level: int) -> bytes:
     """Content as the codec stores it. Raises UnsupportedFeature for codecs other than GZ and NONE."""
     if codec is Compression.GZ:
-        return gzip_member(data, level)
+        packed = gzip_member(data, level)
+        # A value of many megabytes that repeats itself, such as a bound of a long text, would be taken for a bomb.
+        return packed if len(data) <= _most_unpacked(len(packed)) else gzip_member(data, 0)
     if codec is Compression.NONE:
         return bytes(data)
     raise UnsupportedFeature(f"HFile compression {codec.name}", "Use GZ or NONE.")
@@ -142,12 +144,16 @@ def _checked_header(
         raise CorruptFileError(path, offset + 8, f"a block within {len(raw)} bytes", f"a block of {size} bytes")
     if not BLOCK_HEADER_SIZE <= header.on_disk_data_size <= size:
         raise CorruptFileError(path, offset + 29, f"a data size up to {size}", header.on_disk_data_size)
-    packed = header.on_disk_data_size - BLOCK_HEADER_SIZE
-    most = min(MAX_BLOCK_BYTES, _MOST_EXPANSION * packed, MAX_UNPACKED_BYTES + _LARGE_EXPANSION * packed)
+    most = _most_unpacked(header.on_disk_data_size - BLOCK_HEADER_SIZE)
     if not 0 <= header.uncompressed_size <= most:
         raise CorruptFileError(path, offset + 12, f"an uncompressed size up to {most}", header.uncompressed_size)
     _check_sums(raw[:size], header, codec, path, offset)
     return header, size
+
+
+def _most_unpacked(packed: int) -> int:
+    """What so many bytes may unpack to."""
+    return min(MAX_BLOCK_BYTES, _MOST_EXPANSION * packed, MAX_UNPACKED_BYTES + _LARGE_EXPANSION * packed)
 
 
 def _decode_header(raw: memoryview, kind: BlockKind, path: str, offset: int) -> BlockHeader:

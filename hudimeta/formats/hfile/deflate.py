@@ -28,9 +28,9 @@ def gzip_member(data: bytes | memoryview, level: int) -> bytes:
 
     Args:
         data: What to pack.
-        level: Effort in zlib's numbers, 1 to 9.
+        level: Effort in zlib's numbers, 1 to 9; 0 stores the bytes as they are.
     """
-    if isal_zlib is None:
+    if isal_zlib is None or not level:
         packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW)
     else:
         packer = isal_zlib.compressobj(min(level, _BEST_EFFORT), isal_zlib.DEFLATED, _GZIP_WINDOW)
