@@ -139,11 +139,13 @@ class BaseFile:
         return None if found is None or piece is None else (piece, found[1])
 
     def _known(self, columns: Sequence[str]) -> list[str]:
-        return [name for name in columns if name in self.names or name.partition(".")[0] in self.names]
+        known = set(self.names)
+        return [name for name in columns if name in known or name.partition(".")[0] in known]
 
     def _in_order(self, piece: pa.Table, columns: Sequence[str]) -> pa.Table | None:
         """The columns in the order of the file; None when it has none of them."""
-        heads = {name if name in self.names else name.partition(".")[0] for name in columns}
+        known = set(self.names)
+        heads = {name if name in known else name.partition(".")[0] for name in columns}
         heads &= set(piece.column_names)
         found = [name for name in self.names if name in heads]
         return piece.select(found).replace_schema_metadata(None) if found else None
@@ -252,8 +254,9 @@ class _ParquetFile:
 
     def _leaves(self, columns: Sequence[str]) -> list[int]:
         """Numbers of the leaf columns that some columns, or fields of structs, have."""
-        if len(self.names) == self._metadata.num_columns and all(name in self.names for name in columns):
-            return [self.names.index(name) for name in columns]
+        places = {name: at for at, name in enumerate(self.names)}
+        if len(self.names) == self._metadata.num_columns and all(name in places for name in columns):
+            return [places[name] for name in columns]
         whole, parts = frozenset(columns), tuple(f"{name}." for name in columns)
         return [at for at, path in enumerate(self.footer.leaf_paths) if path in whole or path.startswith(parts)]
 

@@ -109,7 +109,8 @@ class PlanRoots:
         if reason:
             return _unusable(reason)
         known = set(self.deltas)
-        later = [instant for key, instant in done.items() if key not in set(self.done)]
+        before = set(self.done)
+        later = [instant for key, instant in done.items() if key not in before]
         return Since(
             tuple(instant for key, instant in now.items() if key not in known),
             frozenset(instant.time for instant in later if instant.action is Action.REPLACE_COMMIT),

@@ -214,10 +214,11 @@ def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRu
     if not partial:
         rows = conform(raw, schema)
         return DataPart(rows, deleted, natural_rows(rows, deleted, rules))
-    given = [field for field in schema if field.name in set(raw.column_names)]
+    names = set(raw.column_names)
+    given = [field for field in schema if field.name in names]
     known = conform(raw, pa.schema(given))
     columns = [
-        known.column(field.name) if field in given else pa.chunked_array([pa.nulls(raw.num_rows, field.type)])
+        known.column(field.name) if field.name in names else pa.chunked_array([pa.nulls(raw.num_rows, field.type)])
         for field in schema
     ]
     rows = pa.table(columns, schema=schema)

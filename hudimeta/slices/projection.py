@@ -17,7 +17,7 @@ Path = tuple[str, ...]
 
 def path_of(name: str, schema: pa.Schema) -> Path:
     """The column, or the column and its fields, that a name means."""
-    return (name,) if name in schema.names else tuple(name.split("."))
+    return (name,) if "." not in name or name in schema.names else tuple(name.split("."))
 
 
 def shown_field(name: str, schema: pa.Schema) -> pa.Field:

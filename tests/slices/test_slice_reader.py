@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -189,3 +190,18 @@ def test_pages_without_a_match_are_passed_by(tmp_path: Path) -> None:
     everywhere = table.scan(where="n % 4000 = 0", columns=["note"])
     assert everywhere.to_table().num_rows == 25
     assert everywhere.report.rows_passed_by == 0
+
+
+def test_a_read_takes_time_in_proportion_to_the_columns(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        schema = pa.schema([("id", pa.string()), *((f"c{n}", pa.int64()) for n in range(count))])
+        options = {"hoodie.metadata.index.column.stats.enable": "false"}
+        table = hudimeta.Table.create(tmp_path / str(count), schema, key="id", type="mor", options=options)
+        for value in (1, 2):
+            table.upsert(pa.table([["a"], *([value] for _ in range(count))], schema=schema))
+        table.scan().to_table()
+        begin = time.process_time()
+        assert table.scan().to_table().num_columns == count + 6
+        return time.process_time() - begin
+
+    assert seconds(3_000) < 18 * seconds(300)  # above thirty times, where each column looks through all

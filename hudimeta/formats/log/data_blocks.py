@@ -193,7 +193,8 @@ def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
         file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content)), page_checksum_verification=True, **how)
         names = file.schema_arrow.names
         _check_names(block, names)
-        chosen = None if columns is None else [name for name in names if name in set(columns)]
+        wanted = set(names if columns is None else columns)
+        chosen = None if columns is None else [name for name in names if name in wanted]
         table = Moments(file.metadata, block.path).of(file.read(columns=chosen))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise block.damaged("a Parquet file", str(error).strip().split("\n")[0], at=0) from error

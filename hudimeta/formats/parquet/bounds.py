@@ -84,7 +84,8 @@ class BoundsOfColumns:
     def names(self, schema: pa.Schema) -> list[str]:
         """The columns of a schema that it keeps bounds of."""
         leaves = leaf_names(schema)
-        return leaves if self._wanted is None else [name for name in self._wanted if name in set(leaves)]
+        known = set(leaves)
+        return leaves if self._wanted is None else [name for name in self._wanted if name in known]
 
     def add(self, rows: pa.Table, without: Collection[str] = ()) -> None:
         """Widen the bounds by more rows.
