@@ -45,8 +45,8 @@ __all__ = [
     "BEFORE_ALL",
     "StreamBatchRange",
     "StreamSettings",
-    "ahead_of",
     "as_of_now",
+    "doubt_of",
     "first_position",
     "newest_position",
     "next_batch",
@@ -173,13 +173,25 @@ def as_of_now(timeline: Timeline, position: str) -> str:
     return max((end for end in read if unread is None or end < unread), default=position)
 
 
-def ahead_of(timeline: Timeline, position: str) -> str:
-    """Why a position is no position of the table as it is, for a warning; "" where it may be one."""
-    last = max((i.completed_at for i in timeline.writes), default="")
-    if position <= last or not position.strip("0"):
+def doubt_of(snapshot: Snapshot, position: str, *, is_start: bool) -> str:
+    """Why a position is none of the table as it is, for a warning; "" where it may be one.
+
+    Args:
+        snapshot: The table of now.
+        position: Of the stream.
+        is_start: No batch ended there: a stream may begin at any time.
+    """
+    timeline = snapshot.timeline
+    if not position.strip("0") or (is_start and position <= max((i.completed_at for i in timeline.writes), default="")):
         return ""
-    ends = f"the table ends at {last}" if last else "the table has no commit"
-    return f"{ends}: what was read since is taken back, or the checkpoint is that of another table"
+    # Apache Hudi's own stream ends batches at actions of any kind.
+    known = (*timeline.completed, *archived_writes(snapshot, one_earlier(position) or ""))
+    if any(i.completed_at == position for i in known):
+        return ""
+    if position < (timeline.first_active_write or "") and timeline.history.has_old_logs:
+        return ""
+    taken_back = "what was read since is taken back, or the checkpoint is that of another table"
+    return f"the table has no commit that ended then: {taken_back}"
 
 
 def next_batch(

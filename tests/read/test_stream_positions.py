@@ -16,10 +16,12 @@ from hudimeta.read.stream_positions import (
     StreamBatchRange,
     StreamSettings,
     as_of_now,
+    doubt_of,
     first_position,
     next_batch,
 )
 from hudimeta.testing.builders import simple_rows
+from tests.conftest import Unpack
 from tests.read.test_incremental import complete_at
 
 
@@ -85,6 +87,20 @@ def test_a_requested_time_becomes_a_completion_time_that_passes_nothing_by(tmp_p
     assert as_of_now(timeline, three.time) == str(slow)
     assert as_of_now(timeline, four.time) == as_of_now(timeline, four.completed_at) == four.completed_at
     assert as_of_now(timeline, str(slow + 1)) == str(slow + 1), "what is of no write stays as it is"
+
+
+def test_a_position_in_the_archive_of_a_table_of_version_6_is_not_doubted(rich_table: Unpack) -> None:
+    """Nobody reads that archive here, so that it may be of a commit there."""
+    path = rich_table("v6_mor_written_by_12", fresh=True)
+    first = hudimeta.Table(path).timeline.writes[0].time
+    archive = path / hudimeta.Table(path).timeline.history.folder
+    for file in (path / ".hoodie").glob(f"{first}.*"):
+        file.unlink()
+    told = "the table has no commit that ended then"
+    assert doubt_of(hudimeta.Table(path).snapshot(), first, is_start=False).startswith(told)
+    archive.mkdir(exist_ok=True)
+    (archive / ".commits_.archive.1_1-0-1").write_bytes(b"entries that say so")
+    assert doubt_of(hudimeta.Table(path).snapshot(), first, is_start=False) == ""
 
 
 def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:

@@ -98,11 +98,27 @@ def test_a_position_ahead_of_the_table_is_told_once(tmp_path: Path) -> None:
     reader = begin(tmp_path / "other")
     end = reader.latestOffset(reader.initialOffset())
     stream = begin(tmp_path / "t")
-    with pytest.warns(HudiWarning, match=r"the table ends at \d+: what was read since is taken back, or the checkpoint"):
+    with pytest.warns(HudiWarning, match="no commit that ended then: what was read since is taken back, or the checkpoint"):
         assert stream.latestOffset(end) == end
     assert stream.latestOffset(end) == end
     table.upsert(rows([10], 3))
     assert ids_of(stream, end, stream.latestOffset(end)) == [10]
+
+
+def test_what_a_restore_took_back_behind_a_stream_is_told_after_newer_commits_too(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0]))
+    first = table.timeline.writes[0].time
+    table.savepoint(first)
+    start = begin(tmp_path).latestOffset(begin(tmp_path).initialOffset())
+    table.upsert(rows([5], 2))
+    read = begin(tmp_path).latestOffset(start)
+    table.restore(first)
+    table.upsert(rows([10], 3))
+    stream = begin(tmp_path)
+    with pytest.warns(HudiWarning, match="has no commit that ended then: what was read since is taken back"):
+        end = stream.latestOffset(read)
+    assert ids_of(stream, read, end) == [10]
+    assert ids_of(stream, start, begin(tmp_path).latestOffset(start)) == [10], "one that had not read it knows nothing of it"
 
 
 def keys_of(reader: HudiStreamReader, start: Offset, end: Offset) -> list[str]:

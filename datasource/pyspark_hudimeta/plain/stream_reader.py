@@ -37,8 +37,8 @@ from hudimeta.read.split import read_split
 from hudimeta.read.stream_positions import (
     BEFORE_ALL,
     StreamSettings,
-    ahead_of,
     as_of_now,
+    doubt_of,
     first_position,
     newest_position,
     next_batch,
@@ -158,10 +158,10 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         snapshot = self._table.snapshot()
         position = since[_POSITION] if _is_first(since) else as_of_now(snapshot.timeline, since[_POSITION])
         found = next_batch(snapshot, position, self._settings, self._until, limited=limited)
+        doubt = doubt_of(snapshot, position, is_start=_is_first(since))
+        if doubt:
+            self._warn(doubt, "the stream goes on with what completes later than that", position)
         if found is None:
-            ahead = ahead_of(snapshot.timeline, position)
-            if ahead:
-                self._warn(ahead, "the stream goes on with what completes later than that", position)
             return dict(since)
         if found.lost:
             self._warn(found.lost, f"it goes on at {found.end}, as failOnDataLoss=false says", position)
