@@ -16,7 +16,7 @@ from hudimeta.read.archived_range import first_unarchived
 from hudimeta.read.cdc_plan import GroupChange, known_changes, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.column_names import found_column
-from hudimeta.read.incremental import IncrementalRange, Moment
+from hudimeta.read.incremental import IncrementalRange, Moment, only_move_rows
 from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, refuse_others
 from hudimeta.read.scan import Scan
 from hudimeta.read.scan_plan import ScanPlan
@@ -190,17 +190,21 @@ class ChangeScan(Scan):
 
 
 def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRange:
-    """The range without archived commits, of whose files nobody knows; refused unless the user takes what is left."""
+    """The range without archived commits, of whose files nobody knows; refused where what they changed is asked for."""
     if not changes.archived_shown:
         return changes
+    active = set(snapshot.timeline.writes)
+    archived = [i for i in changes.instants if i not in active]
+    on_timeline = replace(changes, instants=tuple(i for i in changes.instants if i in active))
+    if not changes.by_time and only_move_rows(snapshot, archived):
+        return replace(on_timeline, archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         count, since = changes.archived_shown, first_unarchived(snapshot) or "the newest commit"
         raise RangeLost(
             f"the changes of {count} commits between {changes.since} and {changes.until} are archived with them",
             f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
         )
-    known = {i.time for i in snapshot.timeline.writes}
-    return replace(changes, instants=tuple(i for i in changes.instants if i.time in known))
+    return on_timeline
 
 
 def _row(change: GroupChange) -> dict[str, object]:

@@ -52,6 +52,7 @@ __all__ = [
     "Moment",
     "ReadMoment",
     "is_lost",
+    "only_move_rows",
     "range_of",
     "range_slices",
     "refuse_range",
@@ -61,6 +62,7 @@ __all__ = [
 EARLIEST = "earliest"
 _BEFORE_ALL = "000"
 COMMIT_TIME = META_COLUMNS[0]
+_SERVICES = frozenset((Action.COMMIT, Action.REPLACE_COMMIT))
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ def _judged(snapshot: Snapshot, found: IncrementalRange, of_files: bool) -> Incr
     lost = is_active and not of_files and misses_files(snapshot, found)
     if (is_active and not lost) or _ends_where_nothing_is_cleaned(snapshot, found.newest):
         return replace(found, in_slices=found.archived > 0 or found.by_time)
-    if not found.by_time and _only_moves_rows(snapshot, found.instants):
+    if not found.by_time and only_move_rows(snapshot, found.instants):
         return replace(found, instants=(), archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         otherwise = f"or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the range that the table still has."
@@ -276,7 +278,8 @@ def is_lost(snapshot: Snapshot, begin: str, end: str | None) -> bool:
         begin: A time, excluded.
         end: Included; None means now.
     """
-    return misses_files(snapshot, _commits(snapshot, begin, end))
+    found = _commits(snapshot, begin, end)
+    return misses_files(snapshot, found) and not only_move_rows(snapshot, found.instants)
 
 
 def _ends_where_nothing_is_cleaned(snapshot: Snapshot, newest: str | None) -> bool:
@@ -296,17 +299,23 @@ def _ends_where_nothing_is_cleaned(snapshot: Snapshot, newest: str | None) -> bo
     return end.time in timeline.savepoints or len(before) == len(known)
 
 
-def _only_moves_rows(snapshot: Snapshot, instants: Sequence[Instant]) -> bool:
-    """Are these compactions and clusterings alone? They bring no rows of their own.
+def only_move_rows(snapshot: Snapshot, instants: Sequence[Instant]) -> bool:
+    """Are some writes compactions and clusterings alone? They bring no rows of their own.
 
     One that was planned long ago may complete after the newest write, and be archived before it.
+
+    Args:
+        snapshot: The table of now.
+        instants: Of the active timeline and of the history, whose records are read only where their actions leave it open.
     """
-    if any(i.action.completed_as is Action.DELTA_COMMIT for i in instants):
-        return False
     timeline = snapshot.timeline
     active = set(timeline.writes)
-    archived = ArchivedRecords(timeline.history, (Action.COMMIT, Action.REPLACE_COMMIT), min(i.time for i in instants))
-    records = ((timeline if i in active else archived).metadata(i) for i in instants)
+    archived = [i for i in instants if i not in active]
+    services = {Action.REPLACE_COMMIT} if snapshot.properties.type is TableType.COPY_ON_WRITE else _SERVICES
+    if any(i.action.completed_as not in services for i in archived):
+        return False
+    said = ArchivedRecords(timeline.history, services, min(i.time for i in archived)) if archived else timeline
+    records = ((timeline if i in active else said).metadata(i) for i in instants)
     return all(record.get("operationType") in COPYING_OPERATIONS for record in records)
 
 

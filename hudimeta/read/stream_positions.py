@@ -29,7 +29,7 @@ from hudimeta.errors import ConfigError, StreamDataLoss
 from hudimeta.read.archived_range import archived_writes
 from hudimeta.read.cdc_plan import known_changes
 from hudimeta.read.holes import first_hole
-from hudimeta.read.incremental import is_lost
+from hudimeta.read.incremental import is_lost, only_move_rows
 from hudimeta.timeline import one_earlier, range_bound
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import Instant, QueryType
@@ -272,7 +272,8 @@ class _Kept:
         timeline = snapshot.timeline
         archived = archived_writes(snapshot, after)
         cleaned = [i for i in timeline.writes_between(after) if i.time < snapshot.earliest_kept]
-        if not archived and not cleaned:
+        # A service that was planned long ago may complete later than what is kept.
+        if only_move_rows(snapshot, [*archived, *cleaned]):
             return _Kept("", BEFORE_ALL)
         floor = max(snapshot.earliest_kept, timeline.first_active_write or "")
         left = [i.completed_at for i in timeline.writes if i.time >= floor]

@@ -161,6 +161,35 @@ def test_changes_of_cleaned_commits_are_left_out(tmp_path: Path) -> None:
     assert first_position(table.snapshot(), how) == batch.begin
 
 
+@pytest.mark.parametrize("archives", [False, True])
+@pytest.mark.parametrize("kind", ["incremental", "cdc"])
+def test_a_service_that_was_planned_before_what_is_kept_is_no_loss(tmp_path: Path, kind: str, archives: bool) -> None:
+    """It completes behind what the stream has read, and brings no rows."""
+    few = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.metadata.compact.max.delta.commits": "2"}
+    by_hand = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.compact.inline": "false"}
+    at_once = {"hoodie.clean.commits.retained": "1", "hoodie.compact.inline.max.delta.commits": "1"}
+    options = {**few, **by_hand, **at_once, "hoodie.table.cdc.enabled": "true"}
+    table = create(tmp_path / "t", type="MERGE_ON_READ", options=options)
+    for _ in range(3):
+        put(table, [1])  # in another partition, for the clean to have something to delete
+        table.compact()
+    put(table, [0])
+    planned = table.schedule_compaction()
+    read = put(table, [0], [0])[-1]
+    assert table.clean().deleted
+    table.compact()
+    if archives:
+        put(table, [50])
+        table.archive()
+    table = hudimeta.Table(tmp_path / "t")
+    assert planned is not None
+    assert (planned < table.snapshot().earliest_kept, table.timeline.get(planned) is None) == (True, archives)
+    batches = all_batches(table, settings(**{"hoodie.datasource.query.type": kind, "maxFilesPerTrigger": "1"}), read)
+    assert {(batch.lost, batch.larger) for batch in batches} == {("", "")}
+    changed = [table.scan(query_type=kind, begin=b.begin, end=b.end).to_table().num_rows for b in batches]
+    assert sum(changed) == int(archives), "what was written after the position"
+
+
 ONE_VERSION = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
 
 
