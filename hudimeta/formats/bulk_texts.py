@@ -28,24 +28,31 @@ _WIDTHS = (1, 2, 4, 8)
 """Bytes of integers."""
 
 
-def is_surely_sound(values: pa.Array) -> bool:
-    """Whether it is plain that `values.validate(full=True)` finds nothing.
+def is_surely_sound(column: pa.ChunkedArray) -> bool:
+    """Whether it is plain that `column.validate(full=True)` finds nothing.
 
     Args:
-        values: Of any type.
+        column: Of any type.
 
     Returns:
-        True for ASCII texts; False where Arrow has to look.
+        True for many ASCII texts; False where Arrow has to look, and where that takes no longer.
 
     Raises:
-        pyarrow.ArrowInvalid: Its buffers do not fit its length.
+        pyarrow.ArrowInvalid: Buffers do not fit their lengths.
     """
-    values.validate()
-    if values.type != pa.string() or not len(values):
+    if column.type != pa.string() or len(column) < max(column.num_chunks, 1) * _MANY:
         return False
-    offsets, content = _parts(values)
-    ascending = offsets[0] >= 0 and offsets[-1] <= len(content) and (offsets[1:] >= offsets[:-1]).all()
-    return bool(ascending and _is_ascii(content[offsets[0] : offsets[-1]]))
+    column.validate()
+    return all(_is_ascii(chunk) for chunk in column.chunks if len(chunk))
+
+
+def _is_ascii(texts: pa.StringArray) -> bool:
+    """Whether all bytes are ASCII, and each text lies among them."""
+    offsets, content = _parts(texts)
+    if offsets[0] < 0 or offsets[-1] > len(content) or (offsets[1:] < offsets[:-1]).any():
+        return False
+    used = content[offsets[0] : offsets[-1]]
+    return not len(used) or int(used.min()) >= 0
 
 
 def _parts(texts: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
@@ -53,10 +60,6 @@ def _parts(texts: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np
     _, offsets, content = texts.buffers()
     found = np.frombuffer(offsets, np.int32, len(texts) + 1, texts.offset * 4)
     return found, np.frombuffer(content or b"", np.int8)
-
-
-def _is_ascii(content: npt.NDArray[np.int8]) -> bool:
-    return not len(content) or int(content.min()) >= 0
 
 
 def coded(texts: pa.Array | pa.ChunkedArray) -> Any:

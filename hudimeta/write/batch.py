@@ -162,9 +162,8 @@ def check_sound(rows: pa.Table) -> None:
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         try:
-            for chunk in column.chunks:
-                if not is_surely_sound(chunk):
-                    chunk.validate(full=True)
+            if not is_surely_sound(column):
+                column.validate(full=True)
         except pa.ArrowInvalid as error:
             hint = "Texts are UTF-8: decode such bytes by their own encoding, or give them as binary. Dates are whole days."
             raise SchemaMismatch(name, f"no sound {column.type} ({error})", "values that can be read", hint) from error
