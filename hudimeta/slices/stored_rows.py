@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats import bulk_texts
 from hudimeta.formats.base_file import damage_named, pages_named
-from hudimeta.formats.bulk_texts import coded
 from hudimeta.formats.parquet import READ_INT96, ParquetFooter, coded_texts, footer_of
 from hudimeta.formats.parquet.page_counts import check_counts
 from hudimeta.formats.parquet.quick_columns import quick_columns, read_group
@@ -201,7 +201,7 @@ def with_codes(rows: pa.Table, codable: Collection[str]) -> pa.Table:
     for at, field in enumerate(rows.schema):
         column = rows.column(at)
         if field.name in codable and len(column[:_FIRST_ROWS].unique()) <= _FEW_AT_FIRST:
-            codes = coded(column)
+            codes = bulk_texts.coded(column)
             if codes.type == CODES and len(codes.chunk(0).dictionary) <= _FEW:
                 rows = rows.set_column(at, field.with_type(CODES), codes)
     return rows
