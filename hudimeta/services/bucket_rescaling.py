@@ -233,8 +233,9 @@ class _Rescale:
         moved = [path for path, (old, new) in counts.items() if old != new]
         partitions = tuple(RescaledPartition(path, *counts[path], tuple(slices[path])) for path in moved)
         _refuse_planned(snapshot, partitions)
-        for one in (of for partition in partitions for of in partition.slices):
-            _bucket(one)  # so that a dry run says it too
+        for partition in partitions:
+            for one in partition.slices:
+                _bucket(one, partition.before)  # so that a dry run says it too
         return cls(RescalePlan(rules, before.expressions, partitions), before, after, settings.fields)
 
     def written(self, session: WriteSession, snapshot: Snapshot, write: OpenWrite) -> list[WrittenFile]:
@@ -259,7 +260,7 @@ class _Rescale:
         step, ids = math.gcd(one.before, one.after), SimpleBuckets(self.after, self.fields)
         shares: dict[int, list[FileSlice]] = {}
         for of in one.slices:
-            shares.setdefault(_bucket(of) % step, []).append(of)
+            shares.setdefault(_bucket(of, one.before) % step, []).append(of)
         for share, slices in sorted(shares.items()):
             numbers = range(share, one.after, step)
             yield _Work(0, one, tuple(slices), {n: ids.new_file_id(one.path, n, again=True) for n in numbers})
@@ -273,18 +274,17 @@ def _refuse_planned(snapshot: Snapshot, partitions: Sequence[RescaledPartition])
             raise TableError(why, "Run the plan or cancel it, then rescale.")
 
 
-def _bucket(one: FileSlice) -> int:
+def _bucket(one: FileSlice, count: int) -> int:
+    """The bucket of a file group. One id in forty of a table without buckets begins with eight digits, too."""
     number = bucket_of_file_id(one.file_id)
-    if number is None:
-        raise _of_other_buckets(one, 0)
+    if number is None or number >= count:
+        raise _of_other_buckets(one, count)
     return number
 
 
 def _of_other_buckets(one: FileSlice, count: int) -> ConfigError:
     allowed = f"what the table was written with: file group {one.file_id} in {one.partition_path!r} has rows of other buckets"
-    return ConfigError(
-        keys.BUCKET_COUNT.key, count or None, allowed, "Give the number of buckets of the table's other writers."
-    )
+    return ConfigError(keys.BUCKET_COUNT.key, count, allowed, "Give the number of buckets of the table's other writers.")
 
 
 @dataclass(frozen=True)
@@ -334,6 +334,7 @@ class _MoveRows:
         numbers = SimpleBuckets(self.before, self.fields).numbers(
             one.partition_path, single_array(rows[KEY_COLUMN]).cast(pa.string())
         )
-        if np.any(numbers != _bucket(one)):
-            raise _of_other_buckets(one, self.before.count_of(one.partition_path))
+        count = self.before.count_of(one.partition_path)
+        if np.any(numbers != _bucket(one, count)):
+            raise _of_other_buckets(one, count)
         return rows

@@ -169,6 +169,8 @@ def test_buckets_of_others_are_not_taken_for_those_that_options_say(tmp_path: Pa
     properties.write_text("\n".join(kept) + "\n")
     with pytest.raises(ConfigError, match="has rows of other buckets"):
         Table(tmp_path / "t", {**BUCKETS, "hoodie.bucket.index.num.buckets": "4"}).rescale_buckets(".*,8")
+    with pytest.raises(ConfigError, match="has rows of other buckets"):
+        Table(tmp_path / "t", {**BUCKETS, "hoodie.bucket.index.num.buckets": "1"}).rescale_buckets(".*,8", dry_run=True)
     assert Table(tmp_path / "t", BUCKETS).rescale_buckets(".*,8").commit is not None
 
 
