@@ -116,6 +116,9 @@ class MetadataVerbs:
         Args:
             partition: For calls about one partition; None for that with the most files.
             rounds: How often each call is made; the quickest counts.
+
+        Raises:
+            ConfigError: No round, or a partition that the table does not have.
         """
         from hudimeta.services.metadata_table import measure
 

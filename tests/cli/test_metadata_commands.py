@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import hudimeta
 from hudimeta.cli.metadata import metadata
 from hudimeta.cli.root import root
+from hudimeta.errors import ConfigError
 from hudimeta.services.metadata_table.listing_cost import VIEWS as VIEWS_OF_DRAFT
 from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
@@ -185,6 +186,10 @@ def test_perf_prints_the_drafts_table(path: Path) -> None:
     text = str(hudimeta.Table(path).metadata.measure(rounds=1))
     assert "getAllPartitions: " in text
     assert "/ - / -" in text
+    with pytest.raises(ConfigError, match="the path of a partition with files"):
+        hudimeta.Table(path).metadata.measure("p3", rounds=1)
+    with pytest.raises(ConfigError, match="1 or more"):
+        hudimeta.Table(path).metadata.measure(rounds=0)
 
 
 def test_views_of_the_draft_count_what_hudi_counts(path: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.config.options import LISTING_RETURNED, METADATA_ENABLE
+from hudimeta.errors import ConfigError
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.snapshot.planned_groups import groups_under_compaction
@@ -101,7 +102,12 @@ def measure(snapshot: Snapshot, partition: str | None = None, rounds: int = ROUN
         snapshot: The table; nothing of what it has read is used.
         partition: For calls about one; None for that with the most files.
         rounds: How often each is made; the quickest counts.
+
+    Raises:
+        ConfigError: No round, or a partition that the table does not have.
     """
+    if rounds < 1:
+        raise ConfigError("rounds", rounds, "1 or more")
     by_listing = snapshot.options.having({METADATA_ENABLE.key: "false", LISTING_RETURNED.key: "false"})
     by_metadata = snapshot.options.having({METADATA_ENABLE.key: "true", LISTING_RETURNED.key: "false"})
 
@@ -112,6 +118,8 @@ def measure(snapshot: Snapshot, partition: str | None = None, rounds: int = ROUN
     files = fresh(snapshot.metadata is not None).listing.files()
     counts = pc.value_counts(files["partition_path"]) if len(files) else []
     sizes = {one["values"].as_py(): one["counts"].as_py() for one in counts}
+    if partition is not None and partition not in sizes:
+        raise ConfigError("partition", partition, "the path of a partition with files", "metadata.list_partitions() has them.")
     chosen = partition if partition is not None else max(sizes, key=lambda path: (sizes[path], path), default="")
     both = snapshot.metadata is not None
 
