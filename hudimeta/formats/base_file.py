@@ -37,7 +37,7 @@ _WORTH_CODES = 1 << 12
 _WORTH_A_FILE = 1 << 13
 """Rows of a row group of which some columns are read apart, for which a small file is made."""
 _PAGE_ROWS, _PAGE_BYTES = 1 << 13, 1 << 20
-"""A row group of no more has one page a column, unless somebody asked for smaller ones."""
+"""A row group of no more has one page a column, see `ParquetSettings`, unless somebody asked for smaller ones."""
 _MAPPED_GAP = 4 << 10
 """As `MAX_GAP`, of a file in memory: no request is saved by reading what is not needed."""
 

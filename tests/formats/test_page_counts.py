@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -90,12 +91,12 @@ def test_nothing_is_built_on_it(table: tuple[Table, Path]) -> None:
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"write_page_checksum": True}, {"compression": "gzip"}])
-def test_whoever_wrote_the_pages(version: str, options: dict[str, object]) -> None:
+def test_whoever_wrote_the_pages(version: str, options: dict[str, Any]) -> None:
     sink = io.BytesIO()
     rows = pa.table(
         {**COLUMNS, "none": pa.nulls(ROWS, pa.string()), "n": range(ROWS), "flag": [n % 3 == 0 for n in range(ROWS)]}
     )
-    pq.write_table(rows, sink, data_page_version=version, data_page_size=3_000, row_group_size=8_000, **options)  # type: ignore[arg-type]
+    pq.write_table(rows, sink, data_page_version=version, data_page_size=3_000, row_group_size=8_000, **options)
     metadata = pq.read_metadata(sink)
     found = [
         one
